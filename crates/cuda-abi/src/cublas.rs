@@ -1,0 +1,89 @@
+//! cuBLAS and cuBLASLt: matrix products the phantom accepts and does not do.
+
+/// Hands the rows of `libcublas` to `$then!`.
+#[macro_export]
+macro_rules! cublas {
+    ($then:ident) => {
+        $then! { cublas;
+            answered {
+                blas::create => fn cublasCreate_v2(out: *mut Handle);
+                blas::math_mode => fn cublasGetMathMode(handle: Handle, out: *mut c_int);
+                blas::pointer_mode => fn cublasGetPointerMode_v2(handle: Handle, out: *mut c_int);
+                blas::version => fn cublasGetVersion_v2(handle: Handle, out: *mut c_int);
+                blas::property => fn cublasGetProperty(kind: c_int, out: *mut c_int);
+                blas::create => fn cublasLtCreate(out: *mut Handle);
+                blas::property => fn cublasLtGetProperty(kind: c_int, out: *mut c_int);
+                blas::create => fn cublasLtMatmulDescCreate(out: *mut Handle);
+                blas::create => fn cublasLtMatrixLayoutCreate(out: *mut Handle);
+                blas::create => fn cublasLtGroupedMatrixLayoutCreate(out: *mut Handle);
+                blas::create => fn cublasLtMatmulPreferenceCreate(out: *mut Handle);
+                blas::create => fn cublasLtMatrixTransformDescCreate(out: *mut Handle);
+                blas::heuristic => fn cublasLtMatmulAlgoGetHeuristic(handle: Handle, operation: Handle, a: Handle, b: Handle, c: Handle, d: Handle, preference: Handle, wanted: c_int, results: *mut MatmulHeuristic, found: *mut c_int);
+                blas::check => fn cublasLtMatmulAlgoCheck(handle: Handle, operation: Handle, a: Handle, b: Handle, c: Handle, d: Handle, algorithm: Handle, result: *mut MatmulHeuristic);
+                blas::attribute => fn cublasLtMatmulAlgoConfigGetAttribute(algorithm: Handle, attribute: c_int, out: *mut c_void, size: usize, written: *mut usize);
+                blas::attribute => fn cublasLtMatmulDescGetAttribute(description: Handle, attribute: c_int, out: *mut c_void, size: usize, written: *mut usize);
+                blas::attribute => fn cublasLtMatrixLayoutGetAttribute(layout: Handle, attribute: c_int, out: *mut c_void, size: usize, written: *mut usize);
+                blas::attribute => fn cublasLtMatrixTransformDescGetAttribute(description: Handle, attribute: c_int, out: *mut c_void, size: usize, written: *mut usize);
+            }
+            values {
+                blas::lt_version => fn cublasLtGetVersion() -> usize;
+                blas::lt_version => fn cublasLtGetCudartVersion() -> usize;
+                blas::status_name => fn cublasGetStatusName(code: c_int) -> *const c_char;
+                blas::status_name => fn cublasGetStatusString(code: c_int) -> *const c_char;
+            }
+            silent {
+                cublasCaxpy_v2, cublasCcopy_v2, cublasCdotc_v2, cublasCdotu_v2,
+                cublasCgelsBatched, cublasCgemmBatched, cublasCgemmStridedBatched,
+                cublasCgemm_v2, cublasCgemv_v2, cublasCgeqrfBatched, cublasCgerc_v2,
+                cublasCgeru_v2, cublasCgetrfBatched, cublasCgetrsBatched, cublasChemm_v2,
+                cublasChemv_v2, cublasCher2_v2, cublasCher2k_v2, cublasCher_v2, cublasCherk_v2,
+                cublasCrot_v2, cublasCrotg_v2, cublasCscal_v2, cublasCsrot_v2, cublasCsscal_v2,
+                cublasCswap_v2, cublasCsymm_v2, cublasCsymv_v2, cublasCsyr2_v2, cublasCsyr2k_v2,
+                cublasCsyr_v2, cublasCsyrk_v2, cublasCtrmm_v2, cublasCtrmv_v2,
+                cublasCtrsmBatched, cublasCtrsm_v2, cublasCtrsv_v2, cublasDasum_v2,
+                cublasDaxpy_v2, cublasDcopy_v2, cublasDdot_v2, cublasDestroy_v2,
+                cublasDgelsBatched, cublasDgemmBatched, cublasDgemmStridedBatched,
+                cublasDgemm_v2, cublasDgemv_v2, cublasDgeqrfBatched, cublasDger_v2,
+                cublasDgetrfBatched, cublasDgetrsBatched, cublasDmatinvBatched, cublasDnrm2_v2,
+                cublasDotEx, cublasDrot_v2, cublasDrotg_v2, cublasDrotm_v2, cublasDrotmg_v2,
+                cublasDscal_v2, cublasDswap_v2, cublasDsymm_v2, cublasDsymv_v2, cublasDsyr2_v2,
+                cublasDsyr2k_v2, cublasDsyr_v2, cublasDsyrk_v2, cublasDtrmm_v2, cublasDtrmv_v2,
+                cublasDtrsmBatched, cublasDtrsm_v2, cublasDtrsv_v2, cublasDzasum_v2,
+                cublasDznrm2_v2, cublasGemmBatchedEx, cublasGemmEx, cublasGemmStridedBatchedEx,
+                cublasGetMatrixAsync, cublasGetVectorAsync, cublasHgemm, cublasHgemmBatched,
+                cublasHgemmStridedBatched, cublasIcamax_v2, cublasIcamin_v2, cublasIdamax_v2,
+                cublasIdamin_v2, cublasIsamax_v2, cublasIsamin_v2, cublasIzamax_v2,
+                cublasIzamin_v2, cublasLtDestroy, cublasLtHeuristicsCacheSetCapacity,
+                cublasLtLoggerSetLevel, cublasLtLoggerSetMask, cublasLtMatmul,
+                cublasLtMatmulAlgoConfigSetAttribute, cublasLtMatmulAlgoInit,
+                cublasLtMatmulDescDestroy, cublasLtMatmulDescInit_internal,
+                cublasLtMatmulDescSetAttribute, cublasLtMatmulPreferenceDestroy,
+                cublasLtMatmulPreferenceInit_internal, cublasLtMatmulPreferenceSetAttribute,
+                cublasLtMatrixLayoutDestroy, cublasLtMatrixLayoutInit_internal,
+                cublasLtMatrixLayoutSetAttribute, cublasLtMatrixTransform,
+                cublasLtMatrixTransformDescDestroy, cublasLtMatrixTransformDescInit_internal,
+                cublasLtMatrixTransformDescSetAttribute, cublasSasum_v2, cublasSaxpy_v2,
+                cublasScasum_v2, cublasScnrm2_v2, cublasScopy_v2, cublasSdot_v2,
+                cublasSetAtomicsMode, cublasSetMathMode, cublasSetMatrixAsync,
+                cublasSetPointerMode_v2, cublasSetSmCountTarget, cublasSetStream_v2,
+                cublasSetVectorAsync, cublasSetWorkspace_v2, cublasSgelsBatched,
+                cublasSgemmBatched, cublasSgemmEx, cublasSgemmStridedBatched, cublasSgemm_v2,
+                cublasSgemv_v2, cublasSgeqrfBatched, cublasSger_v2, cublasSgetrfBatched,
+                cublasSgetrsBatched, cublasSmatinvBatched, cublasSnrm2_v2, cublasSrot_v2,
+                cublasSrotg_v2, cublasSrotm_v2, cublasSrotmg_v2, cublasSscal_v2, cublasSswap_v2,
+                cublasSsymm_v2, cublasSsymv_v2, cublasSsyr2_v2, cublasSsyr2k_v2, cublasSsyr_v2,
+                cublasSsyrk_v2, cublasStrmm_v2, cublasStrmv_v2, cublasStrsmBatched,
+                cublasStrsm_v2, cublasStrsv_v2, cublasZaxpy_v2, cublasZcopy_v2, cublasZdotc_v2,
+                cublasZdotu_v2, cublasZdrot_v2, cublasZdscal_v2, cublasZgelsBatched,
+                cublasZgemmBatched, cublasZgemmStridedBatched, cublasZgemm_v2, cublasZgemv_v2,
+                cublasZgeqrfBatched, cublasZgerc_v2, cublasZgeru_v2, cublasZgetrfBatched,
+                cublasZgetrsBatched, cublasZhemm_v2, cublasZhemv_v2, cublasZher2_v2,
+                cublasZher2k_v2, cublasZher_v2, cublasZherk_v2, cublasZrot_v2, cublasZrotg_v2,
+                cublasZscal_v2, cublasZswap_v2, cublasZsymm_v2, cublasZsymv_v2, cublasZsyr2_v2,
+                cublasZsyr2k_v2, cublasZsyr_v2, cublasZsyrk_v2, cublasZtrmm_v2, cublasZtrmv_v2,
+                cublasZtrsmBatched, cublasZtrsm_v2, cublasZtrsv_v2,
+            }
+            refused {}
+        }
+    };
+}

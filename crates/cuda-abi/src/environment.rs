@@ -1,0 +1,39 @@
+//! The environment variables by which the launcher speaks to the phantom and to the doorway.
+
+/// One variable: its name, what holds without it, and what it means.
+#[derive(Clone, Copy, Debug)]
+pub struct Variable {
+    /// The name.
+    pub name: &'static str,
+    /// What holds when it is not set.
+    pub default: &'static str,
+    /// One sentence.
+    pub meaning: &'static str,
+}
+
+macro_rules! variables {
+    ($($constant:ident = $name:literal, $default:literal, $meaning:literal;)*) => {
+        $(#[doc = $meaning] pub const $constant: &str = $name;)*
+
+        /// Every variable, in the order of the reference page.
+        pub const VARIABLES: &[Variable] = &[
+            $(Variable { name: $name, default: $default, meaning: $meaning },)*
+        ];
+    };
+}
+
+variables! {
+    GPU = "FATHOM_GPU", "unlimited memory, architecture of an A100", "The card, by its name in the catalogue.";
+    MEMORY = "FATHOM_MEMORY", "the card's own", "Total memory of the card in bytes, instead of the catalogue's.";
+    DEVICES = "FATHOM_DEVICES", "1", "How many such cards the process sees.";
+    CUDA = "FATHOM_CUDA", "13020", "The CUDA version to report, as 1000 × major + 10 × minor.";
+    CUDNN = "FATHOM_CUDNN", "none", "Path of a real `libcudnn.so.9` that is asked for convolution workspaces.";
+    CUDNN_VERSION = "FATHOM_CUDNN_VERSION", "91000", "The cuDNN version to report when no real one is asked.";
+    CACHE = "FATHOM_CACHE", "none", "Folder where cuDNN's answers are kept between runs.";
+    RUN = "FATHOM_RUN", "none", "Folder of this run: status pages and the doorway's files.";
+    STEPS = "FATHOM_STEPS", "0", "Optimizer steps after which the script is stopped; 0 lets it end by itself.";
+    VALUES = "FATHOM_VALUES", "on", "`off` switches off true values of small tensors.";
+    STRICT = "FATHOM_STRICT", "off", "`1` aborts at the first call that is not simulated.";
+    TRACE = "FATHOM_TRACE", "off", "`1` prints each call that fails, with the reason.";
+    DOORWAY = "FATHOM_DOORWAY", "none", "Folder of the Python package that is loaded into a process that imports torch.";
+}

@@ -1,0 +1,44 @@
+//! NCCL: collectives that move nothing, so that one rank can run alone.
+
+/// Hands the rows of `libnccl` to `$then!`.
+#[macro_export]
+macro_rules! nccl {
+    ($then:ident) => {
+        $then! { nccl;
+            answered {
+                nccl::version => fn ncclGetVersion(out: *mut c_int);
+                nccl::unique_id => fn ncclGetUniqueId(out: *mut UniqueId);
+                nccl::count => fn ncclCommCount(communicator: Handle, out: *mut c_int);
+                nccl::rank => fn ncclCommUserRank(communicator: Handle, out: *mut c_int);
+                nccl::device => fn ncclCommCuDevice(communicator: Handle, out: *mut c_int);
+                nccl::async_error => fn ncclCommGetAsyncError(communicator: Handle, out: *mut c_int);
+                nccl::split => fn ncclCommSplit(communicator: Handle, color: c_int, key: c_int, out: *mut Handle);
+                memory::malloc => fn ncclMemAlloc(out: *mut Address, size: usize);
+                memory::free => fn ncclMemFree(address: Address);
+                nccl::make_handle => fn ncclRedOpCreatePreMulSum(out: *mut Handle);
+                nccl::register => fn ncclCommRegister(communicator: Handle, buffer: Address, size: usize, out: *mut Handle);
+                nccl::init_rank_config => fn ncclCommInitRankConfig(out: *mut Handle, size: c_int, id: UniqueId, rank: c_int);
+                nccl::init_rank_scalable => fn ncclCommInitRankScalable(out: *mut Handle, size: c_int, rank: c_int);
+                nccl::init_rank_config => fn ncclCommInitRank(out: *mut Handle, size: c_int, id: UniqueId, rank: c_int);
+            }
+            values {
+                error::nccl_text => fn ncclGetErrorString(code: c_int) -> *const c_char;
+                error::nccl_text => fn ncclGetLastError(communicator: c_int) -> *const c_char;
+            }
+            silent {
+                ncclAllGather, ncclAllReduce, ncclAlltoAll, ncclBcast, ncclBroadcast,
+                ncclCommAbort, ncclCommDeregister, ncclCommDestroy, ncclCommFinalize,
+                ncclGather, ncclGroupEnd, ncclGroupStart, ncclRecv, ncclRedOpDestroy,
+                ncclReduce, ncclReduceScatter, ncclSend,
+            }
+            refused {
+                ncclCommGetUniqueId, ncclCommGrow, ncclCommInitAll, ncclCommMemStats,
+                ncclCommResume, ncclCommRevoke, ncclCommShrink, ncclCommSuspend,
+                ncclCommWindowDeregister, ncclCommWindowRegister, ncclDevCommCreate,
+                ncclDevCommDestroy, ncclGetLsaMultimemDevicePointer, ncclGetPeerDevicePointer,
+                ncclGroupSimulateEnd, ncclPutSignal, ncclSignal, ncclWaitSignal,
+                ncclWinGetUserPtr,
+            }
+        }
+    };
+}

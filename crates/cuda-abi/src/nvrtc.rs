@@ -1,0 +1,32 @@
+//! NVRTC: programs "compile" to nothing, since no kernel runs.
+
+/// Hands the rows of `libnvrtc` to `$then!`.
+#[macro_export]
+macro_rules! nvrtc {
+    ($then:ident) => {
+        $then! { nvrtc;
+            answered {
+                nvrtc::version => fn nvrtcVersion(major: *mut c_int, minor: *mut c_int);
+                nvrtc::create => fn nvrtcCreateProgram(out: *mut Handle);
+                nvrtc::code_size => fn nvrtcGetPTXSize(program: Handle, out: *mut usize);
+                nvrtc::code_size => fn nvrtcGetCUBINSize(program: Handle, out: *mut usize);
+                nvrtc::code_size => fn nvrtcGetLTOIRSize(program: Handle, out: *mut usize);
+                nvrtc::code_size => fn nvrtcGetProgramLogSize(program: Handle, out: *mut usize);
+                nvrtc::code => fn nvrtcGetPTX(program: Handle, out: *mut u8);
+                nvrtc::code => fn nvrtcGetCUBIN(program: Handle, out: *mut u8);
+                nvrtc::code => fn nvrtcGetLTOIR(program: Handle, out: *mut u8);
+                nvrtc::code => fn nvrtcGetProgramLog(program: Handle, out: *mut u8);
+                nvrtc::lowered_name => fn nvrtcGetLoweredName(program: Handle, name: *const c_char, out: *mut *const c_char);
+                nvrtc::arch_count => fn nvrtcGetNumSupportedArchs(out: *mut c_int);
+                nvrtc::archs => fn nvrtcGetSupportedArchs(out: *mut c_int);
+            }
+            values {
+                error::nvrtc_text => fn nvrtcGetErrorString(code: c_int) -> *const c_char;
+            }
+            silent {
+                nvrtcCompileProgram, nvrtcDestroyProgram, nvrtcAddNameExpression, __nvrtcCPEx,
+            }
+            refused {}
+        }
+    };
+}

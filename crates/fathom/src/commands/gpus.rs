@@ -1,0 +1,46 @@
+//! `fathom gpus`.
+
+use anyhow::Result;
+use report::bytes;
+
+use crate::settings::find_card;
+
+/// Lists the catalogue, or one card with the origin of each number.
+pub(crate) fn gpus(name: Option<&str>) -> Result<u8> {
+    match name {
+        Some(name) => one(name),
+        None => {
+            all();
+            Ok(0)
+        }
+    }
+}
+
+fn all() {
+    let cards = ::gpus::cards();
+    let width = cards.iter().map(|card| card.name.len()).max().unwrap_or(0);
+    for card in cards {
+        let (major, minor) = card.compute_capability;
+        let capability = format!("{major}.{minor}");
+        anstream::println!(
+            "{:width$}  {:>10}  {capability:>4}  {:>4} SMs  {}",
+            card.name,
+            bytes::text(card.memory_bytes),
+            card.sm_count,
+            card.title
+        );
+    }
+}
+
+fn one(name: &str) -> Result<u8> {
+    let card = find_card(name)?;
+    let (major, minor) = card.compute_capability;
+    anstream::println!("{}  {}  compute capability {major}.{minor}", card.name, card.title);
+    let facts = card.facts();
+    let width = facts.iter().map(|fact| fact.1.chars().count()).max().unwrap_or(0);
+    for (label, value, known) in facts {
+        let padding = " ".repeat(width - value.chars().count());
+        anstream::println!("  {label:18}  {value}{padding}  {known}");
+    }
+    Ok(0)
+}

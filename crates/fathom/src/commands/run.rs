@@ -1,0 +1,78 @@
+//! `fathom run`.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use report::{Palette, Run};
+
+use crate::cli::RunArguments;
+use crate::launch::Launch;
+use crate::outcome;
+use crate::settings::Settings;
+
+/// Runs the command on the phantom and reports; the exit code says whether it fits.
+pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
+    let settings = Settings::resolve(arguments)?;
+    let launch = Launch::prepare(&arguments.command)?;
+    if arguments.verbose {
+        for (key, value, origin) in &settings.origins {
+            eprintln!("fathom: {key} = {value} ({origin})");
+        }
+    }
+    let folder = Folder::make(arguments.out.as_deref())?;
+    let ended = launch.run(&arguments.command, &settings, folder.path())?;
+    let run = outcome::read(folder.path(), &ended, &settings);
+    show(&run, arguments)?;
+    Ok(run.exit_code as u8)
+}
+
+fn show(run: &Run, arguments: &RunArguments) -> Result<()> {
+    let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
+    if to_stdout {
+        anstream::print!("{}", report::json(run));
+        return Ok(());
+    }
+    if let Some(path) = &arguments.json {
+        fs::write(path, report::json(run)).with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    let text = report::terminal(run, Palette::coloured());
+    let text = match arguments.quiet {
+        true => text.lines().next().map(|line| format!("{line}\n")).unwrap_or_default(),
+        false if std::io::stdout().is_terminal() => format!("\n{text}"),
+        false => text,
+    };
+    anstream::print!("{text}");
+    Ok(())
+}
+
+/// Where the processes of a run leave their files: kept on request, else gone with the run.
+enum Folder {
+    Kept(PathBuf),
+    Temporary(tempfile::TempDir),
+}
+
+impl Folder {
+    fn make(out: Option<&Path>) -> Result<Folder> {
+        let Some(out) = out else {
+            return Ok(Folder::Temporary(tempfile::Builder::new().prefix("fathom-run-").tempdir()?));
+        };
+        fs::create_dir_all(out).with_context(|| format!("cannot make `{}`", out.display()))?;
+        let out = out.canonicalize()?;
+        for entry in fs::read_dir(&out)?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with("phantom.") || name.starts_with("process.") {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(Folder::Kept(out))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Folder::Kept(path) => path,
+            Folder::Temporary(folder) => folder.path(),
+        }
+    }
+}

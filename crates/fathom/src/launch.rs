@@ -1,0 +1,208 @@
+//! Starts a command on the phantom and waits for it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use cuda_abi::environment as name;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::error::Hinted;
+use crate::python::{self, Python};
+use crate::settings::Settings;
+use crate::stubs;
+
+/// How long a process gets between the request to end and its end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Everything a run needs from this machine, checked before anything starts.
+pub(crate) struct Launch {
+    /// `None` when the command's Python is not known, as in a shell script.
+    pub(crate) python: Option<Python>,
+    preload: Vec<PathBuf>,
+    cache: PathBuf,
+    doorway: PathBuf,
+}
+
+/// How the command ended.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) seconds: f64,
+    pub(crate) timed_out: bool,
+    pub(crate) interrupted: bool,
+}
+
+/// A file of ours beside the program, or in the tree it was built in.
+pub(crate) fn own_file(name: &str, in_tree: &str) -> Result<PathBuf> {
+    let program = std::env::current_exe().context("the program does not know its own place")?;
+    let program = program.canonicalize().unwrap_or(program);
+    let beside = program.parent().map(|folder| folder.join(name));
+    let in_tree = program.ancestors().map(|folder| folder.join(in_tree));
+    let found = beside.into_iter().chain(in_tree).find(|path| path.exists());
+    found.ok_or_else(|| {
+        Hinted::error(
+            format!("`{name}` is missing beside `{}`", program.display()),
+            "`make build` makes both; an installation keeps them in one folder",
+        )
+    })
+}
+
+/// Where stubs and cuDNN's answers are kept: `FATHOM_CACHE`, else the user's cache folder.
+fn cache_folder() -> PathBuf {
+    let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let folder = variable(name::CACHE)
+        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("fathom")))
+        .or_else(|| variable("HOME").map(|folder| folder.join(".cache/fathom")));
+    // The loader splits LD_PRELOAD at blanks and colons: such a folder cannot hold libraries.
+    let folder = folder.filter(|folder| stubs::preloadable(folder));
+    folder.unwrap_or_else(|| std::env::temp_dir().join("fathom-cache"))
+}
+
+impl Launch {
+    /// Finds the command's Python and torch and writes the stubs it needs.
+    pub(crate) fn prepare(command: &[String]) -> Result<Launch> {
+        python::find_program(&command[0])?;
+        let python = python::interpreter(command).map(|path| Python::probe(&path)).transpose()?;
+        Launch::for_python(python)
+    }
+
+    /// The same for a Python that is known already.
+    pub(crate) fn for_python(python: Option<Python>) -> Result<Launch> {
+        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+            return Err(Hinted::error(
+                "the phantom GPU needs Linux on x86_64",
+                "run fathom in a Linux container; no GPU is needed there",
+            ));
+        }
+        let phantom = own_file("libfathom_phantom.so", "target/release/libfathom_phantom.so")?;
+        let doorway = own_file("python/fathom", "python/fathom")?;
+        let packages = match &python {
+            Some(python) => {
+                let torch = python.cuda_torch()?;
+                std::iter::once(torch.folder.clone()).chain(torch.packages.iter().cloned()).collect()
+            }
+            None => Vec::new(),
+        };
+        let cache = cache_folder();
+        let stubs = stubs::prepare(&cache.join("stubs"), &phantom, &packages)
+            .context("the stubs of NVIDIA's libraries could not be written")?;
+        let preload = std::iter::once(phantom).chain(stubs).collect();
+        Ok(Launch { python, preload, cache, doorway })
+    }
+
+    /// The command with the environment that puts it on the phantom.
+    fn command(&self, words: &[String], settings: &Settings, run: &Path) -> Command {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        let mut preload: Vec<String> =
+            self.preload.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        preload.extend(std::env::var("LD_PRELOAD").ok().filter(|text| !text.is_empty()));
+        command.env("LD_PRELOAD", preload.join(":"));
+        command.env(name::RUN, run);
+        command.env(name::DOORWAY, &self.doorway);
+        command.env(name::CACHE, &self.cache);
+        command.env(name::STEPS, settings.steps.to_string());
+        command.env(name::VALUES, if settings.values { "on" } else { "off" });
+        command.env_remove(name::GPU).env_remove(name::MEMORY);
+        if let Some(card) = &settings.card {
+            command.env(name::GPU, card.name).env(name::MEMORY, card.memory_bytes.to_string());
+        }
+        // A real card of this machine must not be chosen instead, nor hide the phantom.
+        command.env_remove("CUDA_VISIBLE_DEVICES");
+        if let Some(torch) = self.python.as_ref().and_then(|python| python.torch.as_ref()) {
+            if let Some(version) = torch.cuda_number() {
+                command.env(name::CUDA, version.to_string());
+            }
+            if let Some(version) = torch.cudnn_number() {
+                command.env(name::CUDNN_VERSION, version.to_string());
+            }
+            if let (None, Some(path)) = (std::env::var_os(name::CUDNN), &torch.cudnn) {
+                command.env(name::CUDNN, path);
+            }
+        }
+        // Triton links its launcher against libcuda: the stub is the one to find.
+        if let Some(folder) = self.preload.last().and_then(|path| path.parent()) {
+            command.env("TRITON_LIBCUDA_PATH", folder);
+        }
+        command
+    }
+
+    /// Runs the command to its end, or to the timeout.
+    pub(crate) fn run(&self, words: &[String], settings: &Settings, run: &Path) -> Result<Ended> {
+        let interrupted = catch_interrupts();
+        let began = Instant::now();
+        let mut child = self
+            .command(words, settings, run)
+            .spawn()
+            .with_context(|| format!("`{}` could not be started", words[0]))?;
+        let deadline = settings.timeout.map(|seconds| began + Duration::from_secs(seconds));
+        let (status, timed_out) = wait(&mut child, deadline)?;
+        Ok(Ended {
+            status,
+            seconds: began.elapsed().as_secs_f64(),
+            timed_out,
+            interrupted: interrupted.load(std::sync::atomic::Ordering::Relaxed),
+        })
+    }
+}
+
+/// Ctrl-C reaches the script by itself; we stay to report what it did until then.
+fn catch_interrupts() -> std::sync::Arc<std::sync::atomic::AtomicBool> {
+    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let set = flag.clone();
+    // A handler that is already installed does the same.
+    let _ = ctrlc::set_handler(move || set.store(true, std::sync::atomic::Ordering::Relaxed));
+    flag
+}
+
+fn wait(child: &mut Child, deadline: Option<Instant>) -> Result<(ExitStatus, bool)> {
+    let Some(deadline) = deadline else { return Ok((child.wait()?, false)) };
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok((status, false));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let tree = descendants(child.id());
+    signal_all(&tree, Signal::TERM);
+    let end = Instant::now() + GRACE;
+    while Instant::now() < end {
+        if let Some(status) = child.try_wait()? {
+            signal_all(&tree, Signal::KILL);
+            return Ok((status, true));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal_all(&tree, Signal::KILL);
+    Ok((child.wait()?, true))
+}
+
+fn signal_all(pids: &[u32], signal: Signal) {
+    for pid in pids.iter().filter_map(|pid| Pid::from_raw(*pid as i32)) {
+        // A process that is gone already needs no signal.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// The process and all that it started, by `/proc`.
+fn descendants(root: u32) -> Vec<u32> {
+    let mut parents = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // The name in parentheses may hold anything; the parent is the second field after it.
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        if let Some(parent) = parent.and_then(|text| text.parse::<u32>().ok()) {
+            parents.push((pid, parent));
+        }
+    }
+    let mut tree = vec![root];
+    let mut next = 0;
+    while next < tree.len() {
+        let parent = tree[next];
+        tree.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    tree
+}

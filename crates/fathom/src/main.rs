@@ -1,0 +1,34 @@
+//! The command: flags, files, processes and exit codes. Everything else is in the other crates.
+
+mod cli;
+mod commands;
+mod error;
+mod launch;
+mod outcome;
+mod python;
+mod settings;
+mod stubs;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Run(arguments) => commands::run(&arguments),
+        Command::Gpus { name } => commands::gpus(name.as_deref()),
+        Command::Doctor { python } => commands::doctor(&python),
+        Command::Completions { shell } => commands::completions(shell),
+        Command::Man => commands::man(),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            anstream::eprintln!("{}", error::text(&error));
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Which Python a command will run, and what torch it has.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+use serde::Deserialize;
+
+use crate::error::Hinted;
+
+/// Answers of `probe.py`.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Python {
+    pub(crate) executable: String,
+    pub(crate) version: String,
+    pub(crate) system: String,
+    pub(crate) machine: String,
+    pub(crate) libc: String,
+    pub(crate) torch: Option<Torch>,
+}
+
+/// The installed torch.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Torch {
+    pub(crate) folder: PathBuf,
+    pub(crate) version: String,
+    /// As in `13.2`; `None` for builds without CUDA.
+    pub(crate) cuda: Option<String>,
+    pub(crate) has_cuda: bool,
+    /// The cuDNN version it wants, as in `9.26.0.51`.
+    pub(crate) cudnn_pin: Option<String>,
+    /// The cuDNN that is installed.
+    pub(crate) cudnn: Option<PathBuf>,
+    /// Other packages built on torch.
+    pub(crate) packages: Vec<PathBuf>,
+}
+
+/// The program a command starts, or why it cannot be started.
+pub(crate) fn find_program(name: &str) -> Result<PathBuf> {
+    let found = if name.contains('/') {
+        Some(PathBuf::from(name)).filter(|path| path.is_file())
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
+    };
+    let found = found.ok_or_else(|| {
+        let hint = match Path::new(name).extension().is_some_and(|end| end == "py") {
+            true => format!("to run a Python file: `fathom run -- python {name}`"),
+            false => "check the spelling, or give the full path".to_owned(),
+        };
+        Hinted::error(format!("the command `{name}` was not found"), hint)
+    })?;
+    use std::os::unix::fs::PermissionsExt;
+    let runnable = fs::metadata(&found).is_ok_and(|data| data.permissions().mode() & 0o111 != 0);
+    if !runnable {
+        let hint = format!("`chmod +x {name}`, or start it with its interpreter");
+        return Err(Hinted::error(format!("`{}` is not executable", found.display()), hint));
+    }
+    Ok(found)
+}
+
+/// The interpreter behind a command: python itself, a script's first line, or a python among the words.
+pub(crate) fn interpreter(command: &[String]) -> Option<PathBuf> {
+    let program = find_program(&command[0]).ok()?;
+    if is_python(&program) {
+        return Some(program);
+    }
+    if let Some(python) = shebang(&program) {
+        return Some(python);
+    }
+    let named = command[1..].iter().find(|word| is_python(Path::new(word)));
+    named.and_then(|word| find_program(word).ok())
+}
+
+fn is_python(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let rest = name.strip_prefix("python").unwrap_or("x");
+    rest.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+/// The Python of a script like `torchrun`: its first line, or pip's form for long paths.
+fn shebang(program: &Path) -> Option<PathBuf> {
+    let mut start = Vec::new();
+    fs::File::open(program).ok()?.take(1024).read_to_end(&mut start).ok()?;
+    let text = String::from_utf8_lossy(&start);
+    let mut lines = text.lines();
+    let first = lines.next()?.strip_prefix("#!")?;
+    let mut words = first.split_whitespace();
+    let word = words.next()?;
+    if word.ends_with("/env") {
+        let name = words.find(|word| !word.starts_with('-'))?;
+        return find_program(name).ok().filter(|path| is_python(path));
+    }
+    if is_python(Path::new(word)) {
+        return Some(PathBuf::from(word));
+    }
+    // pip writes `'''exec' "/long/path/python" "$0" "$@"` after `#!/bin/sh`.
+    let quoted = lines.next()?.strip_prefix("'''exec' ")?;
+    let path = quoted.trim_start_matches('"').split(['"', ' ']).next()?;
+    Some(PathBuf::from(path)).filter(|path| is_python(path))
+}
+
+impl Python {
+    /// Asks an interpreter about itself; takes some tens of milliseconds.
+    pub(crate) fn probe(executable: &Path) -> Result<Python> {
+        let output = Command::new(executable)
+            .args(["-c", include_str!("probe.py")])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| {
+                let name = executable.display();
+                Hinted::error(format!("`{name}` could not be started: {error}"), "is it a Python interpreter?")
+            })?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let answer = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
+        answer.ok_or_else(|| {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let why = stderr.lines().last().unwrap_or("it gave no answer").to_owned();
+            Hinted::error(
+                format!("`{}` could not be asked for its torch: {why}", executable.display()),
+                "fathom needs Python 3.10 or newer",
+            )
+        })
+    }
+
+    /// The torch that a run on the phantom needs, or what is missing.
+    pub(crate) fn cuda_torch(&self) -> Result<&Torch> {
+        if self.system != "Linux" || self.machine != "x86_64" {
+            return Err(Hinted::error(
+                format!("this Python runs on {} {}; the phantom GPU needs Linux on x86_64", self.system, self.machine),
+                "run fathom in a Linux container or on a Linux machine; no GPU is needed there",
+            ));
+        }
+        if self.libc != "glibc" {
+            return Err(Hinted::error(
+                "this Python is not linked to glibc; PyTorch's CUDA builds and the phantom GPU need it",
+                "use a Debian-, Ubuntu- or RHEL-based image instead of one with musl (Alpine)",
+            ));
+        }
+        let torch = self.torch.as_ref().ok_or_else(|| {
+            Hinted::error(
+                format!("`{}` has no torch", self.executable),
+                format!("`{} -m pip install --no-deps torch`: none of NVIDIA's packages is needed", self.executable),
+            )
+        })?;
+        if !torch.has_cuda {
+            return Err(Hinted::error(
+                format!("torch {} of `{}` is a build without CUDA", torch.version, self.executable),
+                "install the CUDA build from PyPI: `pip install --no-deps --force-reinstall torch`; it runs without a GPU under fathom",
+            ));
+        }
+        Ok(torch)
+    }
+}
+
+impl Torch {
+    /// `13.2` as 13020.
+    pub(crate) fn cuda_number(&self) -> Option<u64> {
+        let (major, minor) = self.cuda.as_ref()?.split_once('.')?;
+        Some(major.parse::<u64>().ok()? * 1000 + minor.parse::<u64>().ok()? * 10)
+    }
+
+    /// `9.26.0.51` as 92600.
+    pub(crate) fn cudnn_number(&self) -> Option<u64> {
+        let mut parts = self.cudnn_pin.as_ref()?.split('.').map(|part| part.parse::<u64>().ok());
+        let mut next = || parts.next().flatten();
+        Some(next()? * 10_000 + next()? * 100 + next()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn python_is_known_by_its_name() {
+        for name in ["python", "/usr/bin/python3", "python3.11", ".venv/bin/python"] {
+            assert!(is_python(Path::new(name)), "{name}");
+        }
+        for name in ["bash", "pythonic", "torchrun", "python-config"] {
+            assert!(!is_python(Path::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn scripts_lead_to_their_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("torchrun");
+        fs::write(&script, "#!/opt/env/bin/python3.12\nimport torch\n").unwrap();
+        assert_eq!(shebang(&script), Some(PathBuf::from("/opt/env/bin/python3.12")));
+        fs::write(&script, "#!/bin/sh\n'''exec' \"/a b/bin/python\" \"$0\" \"$@\"\n' '''\n").unwrap();
+        assert_eq!(shebang(&script), Some(PathBuf::from("/a b/bin/python")));
+        fs::write(&script, "#!/bin/sh\necho hello\n").unwrap();
+        assert_eq!(shebang(&script), None);
+    }
+
+    #[test]
+    fn versions_become_numbers() {
+        let torch = Torch {
+            folder: PathBuf::new(),
+            version: "2.15.0".to_owned(),
+            cuda: Some("13.2".to_owned()),
+            has_cuda: true,
+            cudnn_pin: Some("9.26.0.51".to_owned()),
+            cudnn: None,
+            packages: Vec::new(),
+        };
+        assert_eq!((torch.cuda_number(), torch.cudnn_number()), (Some(13020), Some(92600)));
+    }
+}

@@ -1,0 +1,187 @@
+//! What is in force and where it comes from: flags, then the environment, then `fathom.toml`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use cuda_abi::environment as name;
+use gpus::Card;
+use serde::Deserialize;
+
+use crate::cli::RunArguments;
+use crate::error::Hinted;
+
+/// Steps of a run unless told otherwise: the first step is not typical, the third is.
+const DEFAULT_STEPS: u64 = 3;
+
+/// Where a setting comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Flag,
+    Environment,
+    File(PathBuf),
+    Default,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Origin::Flag => write!(formatter, "flag"),
+            Origin::Environment => write!(formatter, "environment"),
+            Origin::File(path) => write!(formatter, "{}", path.display()),
+            Origin::Default => write!(formatter, "default"),
+        }
+    }
+}
+
+/// `fathom.toml`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    gpu: Option<String>,
+    memory: Option<String>,
+    steps: Option<u64>,
+    timeout: Option<u64>,
+    budget: Option<String>,
+    values: Option<String>,
+}
+
+/// The settings of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// `None`: unlimited memory.
+    pub(crate) card: Option<Card>,
+    pub(crate) steps: u64,
+    pub(crate) timeout: Option<u64>,
+    pub(crate) budget: Option<u64>,
+    pub(crate) values: bool,
+    /// Name, value and origin, for `fathom doctor`.
+    pub(crate) origins: Vec<(&'static str, String, Origin)>,
+}
+
+impl Settings {
+    /// Merges flags, the environment and the nearest `fathom.toml` at or above the working folder.
+    pub(crate) fn resolve(flags: &RunArguments) -> Result<Settings> {
+        let file = find_file(&std::env::current_dir().unwrap_or_default());
+        let (path, file) = match file {
+            Some(path) => (path.clone(), read_file(&path)?),
+            None => (PathBuf::new(), File::default()),
+        };
+        let mut merge = Merge { path, origins: Vec::new() };
+        let card = merge.card(flags, &file)?;
+        let steps = merge.number("steps", flags.steps, name::STEPS, file.steps)?;
+        let timeout = merge.number("timeout", flags.timeout, "FATHOM_TIMEOUT", file.timeout)?;
+        let budget = merge.text("budget", flags.budget.clone(), "FATHOM_BUDGET", file.budget);
+        let values = merge.text("values", flags.values.clone(), name::VALUES, file.values);
+        let values = match values.as_deref() {
+            None | Some("on") => true,
+            Some("off") => false,
+            Some(other) => {
+                return Err(Hinted::error(format!("`values` is `{other}`"), "write `on` or `off`"));
+            }
+        };
+        Ok(Settings {
+            card,
+            steps: steps.unwrap_or(DEFAULT_STEPS),
+            timeout,
+            budget: budget.as_deref().map(size).transpose()?,
+            values,
+            origins: merge.origins,
+        })
+    }
+}
+
+/// Reads a size, with the reader's own words as the hint.
+fn size(text: &str) -> Result<u64> {
+    report::bytes::parse(text).map_err(|message| Hinted::error(message, "for example `--memory 16GiB`"))
+}
+
+struct Merge {
+    path: PathBuf,
+    origins: Vec<(&'static str, String, Origin)>,
+}
+
+impl Merge {
+    fn text(
+        &mut self,
+        key: &'static str,
+        flag: Option<String>,
+        variable: &str,
+        file: Option<String>,
+    ) -> Option<String> {
+        let environment = std::env::var(variable).ok().filter(|text| !text.is_empty());
+        let (value, origin) = if flag.is_some() {
+            (flag, Origin::Flag)
+        } else if environment.is_some() {
+            (environment, Origin::Environment)
+        } else if file.is_some() {
+            (file, Origin::File(self.path.clone()))
+        } else {
+            (None, Origin::Default)
+        };
+        self.origins.push((key, value.clone().unwrap_or_else(|| "–".to_owned()), origin));
+        value
+    }
+
+    fn number(
+        &mut self,
+        key: &'static str,
+        flag: Option<u64>,
+        variable: &str,
+        file: Option<u64>,
+    ) -> Result<Option<u64>> {
+        let text = |value: Option<u64>| value.map(|value| value.to_string());
+        let value = self.text(key, text(flag), variable, text(file));
+        value
+            .map(|text| {
+                let number = text.trim().parse::<u64>();
+                number.map_err(|_| Hinted::error(format!("`{key}` is `{text}`"), "write a whole number"))
+            })
+            .transpose()
+    }
+
+    /// A card by name or by memory; the two exclude each other, and the stronger origin wins.
+    fn card(&mut self, flags: &RunArguments, file: &File) -> Result<Option<Card>> {
+        let gpu = self.text("gpu", flags.gpu.clone(), name::GPU, file.gpu.clone());
+        let memory = self.text("memory", flags.memory.clone(), name::MEMORY, file.memory.clone());
+        let strength = |origins: &[(&str, String, Origin)], key: &str| {
+            let origin = origins.iter().find(|row| row.0 == key).map(|row| row.2.clone());
+            match origin {
+                Some(Origin::Flag) => 3,
+                Some(Origin::Environment) => 2,
+                Some(Origin::File(_)) => 1,
+                _ => 0,
+            }
+        };
+        let memory_wins = strength(&self.origins, "gpu") < strength(&self.origins, "memory");
+        match (gpu, memory) {
+            (_, Some(memory)) if memory_wins => {
+                Ok(Some(gpus::unlimited().with_memory(size(&memory)?)))
+            }
+            (Some(gpu), _) => find_card(&gpu).map(|card| Some(card.clone())),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// A card of the catalogue, or an error that names near ones.
+pub(crate) fn find_card(text: &str) -> Result<&'static Card> {
+    gpus::find(text).map_err(|error| {
+        let hint = error.hint().unwrap_or_else(|| "`fathom gpus` lists the catalogue".to_owned());
+        Hinted::error(error.to_string(), hint)
+    })
+}
+
+fn find_file(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().map(|folder| folder.join("fathom.toml")).find(|path| path.is_file())
+}
+
+fn read_file(path: &Path) -> Result<File> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read `{}`", path.display()))?;
+    toml::from_str(&text).map_err(|error| {
+        Hinted::error(
+            format!("`{}` is not valid: {}", path.display(), error.to_string().trim()),
+            "known keys: gpu, memory, steps, timeout, budget, values",
+        )
+    })
+}

@@ -1,0 +1,136 @@
+//! One card: the numbers its driver reports, and how each of them is known.
+
+use std::fmt;
+
+use crate::architecture::Architecture;
+
+/// The memory of [`crate::unlimited`]: large, and yet small beside the address space of a process.
+pub const UNLIMITED_BYTES: u64 = 16 << 40;
+
+/// How a number is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Somebody published it; the sentence says where.
+    Sourced(&'static str),
+    /// Nobody was found to have published it; the sentence says why it is taken to be so.
+    Assumed(&'static str),
+    /// The user said so.
+    Given,
+}
+
+impl Known {
+    /// Whether the number is only taken to be so.
+    pub fn is_assumed(self) -> bool {
+        matches!(self, Known::Assumed(_))
+    }
+}
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Known::Sourced(place) => f.write_str(place),
+            Known::Assumed(reason) => write!(f, "assumed: {reason}"),
+            Known::Given => f.write_str("given by the user"),
+        }
+    }
+}
+
+/// A card of the catalogue.
+///
+/// Memory and context are those of Linux. Windows reports nearly the whole memory, and newer
+/// drivers keep more of it back than older ones, up to about one part in a hundred.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// The catalogue's name, as in `rtx3060-12g`.
+    pub name: &'static str,
+    /// The driver's name of the device, as in `NVIDIA GeForce RTX 3060`.
+    pub title: &'static str,
+    /// The memory on the box, in GiB.
+    pub nominal_gib: u32,
+    /// Total bytes as `cudaMemGetInfo` reports them, less than on the box.
+    pub memory_bytes: u64,
+    /// How `memory_bytes` is known.
+    pub memory_known: Known,
+    /// Bytes that the CUDA context of one process takes before its first allocation.
+    ///
+    /// With modules loaded lazily, the default since CUDA 12.2. It also depends on the driver and
+    /// on CUDA's version, and grows when kernels are loaded.
+    pub context_bytes: u64,
+    /// How `context_bytes` is known.
+    pub context_known: Known,
+    /// Compute capability, as in 8.6.
+    pub compute_capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub sm_count: u32,
+    /// How `sm_count` is known.
+    pub sm_known: Known,
+    /// Bytes of level-2 cache.
+    pub l2_bytes: u64,
+    /// How `l2_bytes` is known.
+    pub l2_known: Known,
+    /// The driver's maximum clock of the multiprocessors, in kHz. Boards differ by a few percent.
+    pub clock_khz: u32,
+    /// The clock of the memory, in kHz: half its data rate.
+    pub memory_clock_khz: u32,
+    /// The width of the memory's bus.
+    pub memory_bus_bits: u32,
+    /// How the clocks and the width of the bus are known.
+    pub clocks_known: Known,
+    /// The PCI device id; the vendor is 0x10de. Zero for a processor that is not on the bus.
+    pub pci_device_id: u16,
+    /// How `pci_device_id` is known.
+    pub pci_known: Known,
+    /// The row of the other table that `compute_capability` names.
+    pub(crate) architecture: &'static Architecture,
+}
+
+impl Card {
+    /// The limits that follow from the compute capability.
+    pub fn architecture(&self) -> &'static Architecture {
+        self.architecture
+    }
+
+    /// The same card with another amount of memory, as `--memory` asks for.
+    pub fn with_memory(&self, bytes: u64) -> Card {
+        Card { memory_bytes: bytes, memory_known: Known::Given, ..self.clone() }
+    }
+
+    /// Whether this stands for "no card was chosen".
+    pub fn is_unlimited(&self) -> bool {
+        self.memory_bytes == UNLIMITED_BYTES
+    }
+
+    /// Bytes that a process can allocate when it has the card for itself.
+    pub fn usable_bytes(&self) -> u64 {
+        self.memory_bytes.saturating_sub(self.context_bytes)
+    }
+
+    /// Threads that the whole card can hold.
+    pub fn resident_threads(&self) -> u64 {
+        u64::from(self.sm_count) * u64::from(self.architecture.threads_per_multiprocessor)
+    }
+
+    /// Every number beside how it is known, in the order in which they are shown.
+    pub fn facts(&self) -> [(&'static str, String, Known); 6] {
+        let memory = format!("{} B ({:.2} GiB)", self.memory_bytes, gib(self.memory_bytes));
+        let clocks = format!(
+            "{} MHz, memory {} MHz on {} bits",
+            self.clock_khz / 1000,
+            self.memory_clock_khz / 1000,
+            self.memory_bus_bits
+        );
+        [
+            ("memory", memory, self.memory_known),
+            ("context", format!("{} MiB", self.context_bytes >> 20), self.context_known),
+            ("multiprocessors", self.sm_count.to_string(), self.sm_known),
+            ("level-2 cache", format!("{} KiB", self.l2_bytes >> 10), self.l2_known),
+            ("clocks", clocks, self.clocks_known),
+            ("PCI device", format!("10de:{:04x}", self.pci_device_id), self.pci_known),
+        ]
+    }
+}
+
+/// Bytes in GiB, for people.
+pub(crate) fn gib(bytes: u64) -> f64 {
+    bytes as f64 / (1u64 << 30) as f64
+}

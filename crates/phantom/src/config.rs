@@ -1,0 +1,65 @@
+//! What the launcher asked for, read once from the environment.
+
+use std::env;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use cuda_abi::environment as name;
+use cuda_abi::status::MAX_DEVICES;
+use gpus::Card;
+
+/// The settings of this process.
+pub(crate) struct Config {
+    pub(crate) card: Card,
+    pub(crate) device_count: usize,
+    /// 1000 × major + 10 × minor.
+    pub(crate) cuda_version: i32,
+    pub(crate) cudnn_version: usize,
+    pub(crate) cudnn: Option<PathBuf>,
+    pub(crate) cache: Option<PathBuf>,
+    pub(crate) run: Option<PathBuf>,
+    pub(crate) doorway: Option<PathBuf>,
+    pub(crate) strict: bool,
+    pub(crate) trace: bool,
+    /// Whether small tensors hold true values.
+    pub(crate) values: bool,
+}
+
+/// The settings; the environment is read at the first call.
+pub(crate) fn get() -> &'static Config {
+    static CONFIG: OnceLock<Config> = OnceLock::new();
+    CONFIG.get_or_init(read)
+}
+
+fn read() -> Config {
+    let number = |name: &str| env::var(name).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let path = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    Config {
+        card: card(number(name::MEMORY)),
+        device_count: number(name::DEVICES).map_or(1, |count| (count as usize).min(MAX_DEVICES)),
+        cuda_version: number(name::CUDA).map_or(13020, |version| version as i32),
+        cudnn_version: number(name::CUDNN_VERSION).map_or(91000, |version| version as usize),
+        cudnn: path(name::CUDNN),
+        cache: path(name::CACHE),
+        run: path(name::RUN),
+        doorway: path(name::DOORWAY),
+        strict: env::var(name::STRICT).is_ok_and(|text| text == "1"),
+        trace: env::var(name::TRACE).is_ok_and(|text| text == "1"),
+        values: env::var(name::VALUES).map_or(true, |text| text != "off"),
+    }
+}
+
+/// The launcher has checked the name; a wrong one here comes from a hand-set variable.
+fn card(memory_bytes: Option<u64>) -> Card {
+    let mut card = match env::var(name::GPU).ok().filter(|text| !text.is_empty()) {
+        None => gpus::unlimited(),
+        Some(text) => gpus::find(&text).cloned().unwrap_or_else(|error| {
+            eprintln!("fathom: {error}; the phantom goes on with unlimited memory");
+            gpus::unlimited()
+        }),
+    };
+    if let Some(bytes) = memory_bytes {
+        card = card.with_memory(bytes);
+    }
+    card
+}

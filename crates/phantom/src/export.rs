@@ -1,0 +1,84 @@
+//! Every row of every table becomes an exported symbol.
+
+#![allow(non_snake_case, reason = "C names")]
+#![allow(missing_docs, reason = "the C names are documented by NVIDIA")]
+#![allow(clippy::too_many_arguments, reason = "C signatures")]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use cuda_abi::types::*;
+
+use crate::error::Library;
+use crate::ffi::{FromC, guard};
+use crate::*;
+
+macro_rules! library {
+    (cudart) => { Library::Cudart };
+    (cuda) => { Library::Driver };
+    (cublas) => { Library::Cublas };
+    (cudnn) => { Library::Cudnn };
+    (nccl) => { Library::Nccl };
+    (nvml) => { Library::Nvml };
+    (cupti) => { Library::Cupti };
+    ($other:ident) => { Library::Other };
+}
+
+macro_rules! export {
+    ($library:ident;
+        answered { $($answer:path => fn $name:ident($($argument:ident: $type:ty),*);)* }
+        values { $($value:path => fn $vname:ident($($vargument:ident: $vtype:ty),*) -> $result:ty;)* }
+        silent { $($silent:ident,)* }
+        refused { $($refused:ident,)* }
+    ) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+                guard(library!($library), stringify!($name), || {
+                    // SAFETY: the caller keeps the C function's contract.
+                    $answer($(unsafe { FromC::from_c($argument) }?),*)
+                })
+            }
+        )*
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $vname($($vargument: $vtype),*) -> $result {
+                $value($($vargument),*)
+            }
+        )*
+        $(
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $silent() -> c_int {
+                0
+            }
+        )*
+        $(
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $refused() -> c_int {
+                refuse::by_name(library!($library), stringify!($refused))
+            }
+        )*
+    };
+}
+
+cuda_abi::every_library!(export);
+
+macro_rules! entry_points {
+    (cuda;
+        answered { $($answer:path => fn $name:ident($($arguments:tt)*);)* }
+        values {}
+        silent { $($silent:ident,)* }
+        refused { $($refused:ident,)* }
+    ) => {
+        /// The driver's functions by name, for callers that ask for their addresses.
+        pub(crate) fn driver_entry_point(name: &str) -> Option<usize> {
+            match name {
+                $(stringify!($name) => Some($name as *const () as usize),)*
+                $(stringify!($silent) => Some($silent as *const () as usize),)*
+                $(stringify!($refused) => Some($refused as *const () as usize),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+cuda_abi::cuda!(entry_points);

@@ -1,0 +1,91 @@
+//! Sizes: read as people write them, printed in GiB. GiB and GB are never mixed up.
+
+/// 2^30.
+pub const GIB: u64 = 1 << 30;
+
+/// 2^20.
+pub const MIB: u64 = 1 << 20;
+
+/// Units by their lower-case names.
+const UNITS: [(&str, u64); 13] = [
+    ("", 1),
+    ("b", 1),
+    ("kib", 1 << 10),
+    ("mib", MIB),
+    ("gib", GIB),
+    ("tib", 1 << 40),
+    ("ki", 1 << 10),
+    ("mi", MIB),
+    ("gi", GIB),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+];
+
+/// Reads `16GiB`, `24GB`, `800MiB`, `1.5 GiB` or plain bytes.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = unit.trim().to_ascii_lowercase();
+    let number: f64 = number
+        .replace('_', "")
+        .parse()
+        .map_err(|_| format!("`{text}` is not a size: write `16GiB`, `24GB`, `800MiB` or bytes"))?;
+    let factor = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    let factor = factor.ok_or_else(|| match unit.as_str() {
+        "g" | "m" | "k" | "t" => {
+            format!("`{text}` is ambiguous: write `{}iB` (1024) or `{}B` (1000)", text, text)
+        }
+        _ => format!("`{text}` has an unknown unit: write `16GiB`, `24GB`, `800MiB` or bytes"),
+    })?;
+    let bytes = number * factor as f64;
+    if bytes < 1.0 || 1e18 < bytes {
+        return Err(format!("`{text}` is not a size of memory"));
+    }
+    Ok(bytes.round() as u64)
+}
+
+/// `12.34 GiB`, `820.0 MiB`, `512 B`: binary units, named.
+pub fn text(bytes: u64) -> String {
+    if GIB <= bytes {
+        return format!("{:.2} GiB", bytes as f64 / GIB as f64);
+    }
+    if MIB <= bytes {
+        return format!("{:.1} MiB", bytes as f64 / MIB as f64);
+    }
+    if 1024 <= bytes {
+        return format!("{:.1} KiB", bytes as f64 / 1024.0);
+    }
+    format!("{bytes} B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn binary_and_decimal_units_differ() {
+        assert_eq!(parse("16GiB"), Ok(17_179_869_184));
+        assert_eq!(parse("24GB"), Ok(24_000_000_000));
+        assert_eq!(parse("1.5 gib"), Ok(1_610_612_736));
+        assert_eq!(parse("800MiB"), Ok(838_860_800));
+        assert_eq!(parse("1_000_000"), Ok(1_000_000));
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        for text in ["", "GiB", "16 bananas", "-3GiB", "0", "1e9", "99999999999GiB", "16G"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        assert!(parse("16G").unwrap_err().contains("`16GiB` (1024) or `16GB` (1000)"));
+    }
+
+    #[test]
+    fn sizes_are_printed_with_their_unit() {
+        assert_eq!(text(25_414_860_800), "23.67 GiB");
+        assert_eq!(text(581_959_680), "555.0 MiB");
+        assert_eq!(text(512), "512 B");
+    }
+}

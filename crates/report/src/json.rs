@@ -1,0 +1,136 @@
+//! `fathom.report/1`: fields are only ever added.
+
+use serde::Serialize;
+
+use crate::run::{Run, Verdict, Workspaces};
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    verdict: &'static str,
+    exit_code: i32,
+    gpu: Option<Gpu<'a>>,
+    software: Software<'a>,
+    steps: u64,
+    stopped: bool,
+    wall_seconds: f64,
+    peak: Option<Peak<'a>>,
+    budget_bytes: Option<u64>,
+    out_of_memory: Option<OutOfMemory<'a>>,
+    failure: Option<&'a str>,
+    fits_on: Vec<FitsOn<'a>>,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Gpu<'a> {
+    name: &'a str,
+    title: &'a str,
+    memory_bytes: u64,
+    context_bytes: u64,
+    context_known: &'static str,
+    compute_capability: String,
+}
+
+#[derive(Serialize)]
+struct Software<'a> {
+    torch: &'a str,
+    cuda: &'a str,
+    cudnn: &'a str,
+    python: &'a str,
+    workspaces: &'static str,
+}
+
+#[derive(Serialize)]
+struct Peak<'a> {
+    requested_bytes: u64,
+    allocated_bytes: u64,
+    reserved_bytes: u64,
+    device_bytes: u64,
+    step: u64,
+    phase: &'a str,
+    reserved_step: u64,
+    reserved_phase: &'a str,
+}
+
+#[derive(Serialize)]
+struct OutOfMemory<'a> {
+    tried_bytes: u64,
+    free_bytes: u64,
+    step: u64,
+    phase: &'a str,
+    file: Option<&'a str>,
+    line: Option<u64>,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct FitsOn<'a> {
+    name: &'a str,
+    memory_bytes: u64,
+}
+
+/// The run as JSON, with a line break at the end.
+pub fn json(run: &Run) -> String {
+    let report = Report {
+        schema: "fathom.report/1",
+        verdict: match run.verdict {
+            Verdict::Fits => "fits",
+            Verdict::DoesNotFit => "does_not_fit",
+            Verdict::ScriptFailed => "script_failed",
+        },
+        exit_code: run.exit_code,
+        gpu: run.card.as_ref().map(|card| Gpu {
+            name: &card.name,
+            title: &card.title,
+            memory_bytes: card.memory_bytes,
+            context_bytes: card.context_bytes,
+            context_known: if card.context_assumed { "assumed" } else { "measured" },
+            compute_capability: format!("{}.{}", card.compute_capability.0, card.compute_capability.1),
+        }),
+        software: Software {
+            torch: &run.software.torch,
+            cuda: &run.software.cuda,
+            cudnn: &run.software.cudnn,
+            python: &run.software.python,
+            workspaces: match run.workspaces {
+                Workspaces::Exact => "exact",
+                Workspaces::Modelled => "modelled",
+                Workspaces::None => "none",
+            },
+        },
+        steps: run.steps,
+        stopped: run.stopped,
+        wall_seconds: (run.wall_seconds * 1000.0).round() / 1000.0,
+        peak: run.peak.as_ref().map(|peak| Peak {
+            requested_bytes: peak.requested.bytes,
+            allocated_bytes: peak.allocated.bytes,
+            reserved_bytes: peak.reserved.bytes,
+            device_bytes: peak.device_bytes,
+            step: peak.allocated.step,
+            phase: &peak.allocated.phase,
+            reserved_step: peak.reserved.step,
+            reserved_phase: &peak.reserved.phase,
+        }),
+        budget_bytes: run.budget_bytes,
+        out_of_memory: run.out_of_memory.as_ref().map(|refusal| OutOfMemory {
+            tried_bytes: refusal.tried_bytes,
+            free_bytes: refusal.free_bytes,
+            step: refusal.step,
+            phase: &refusal.phase,
+            file: refusal.file.as_deref(),
+            line: refusal.line,
+            message: &refusal.message,
+        }),
+        failure: run.failure.as_deref(),
+        fits_on: run
+            .fits_on
+            .iter()
+            .map(|card| FitsOn { name: &card.name, memory_bytes: card.memory_bytes })
+            .collect(),
+        notes: &run.notes,
+    };
+    let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,135 @@
+//! What is known of a run when it is over.
+
+/// The answer to "will it fit".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The run went through.
+    Fits,
+    /// It ran out of memory, or went over the budget.
+    DoesNotFit,
+    /// The script failed by itself.
+    ScriptFailed,
+}
+
+/// Where convolution workspaces came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workspaces {
+    /// From the real cuDNN, for this card.
+    Exact,
+    /// From a model.
+    Modelled,
+    /// None were needed.
+    None,
+}
+
+/// The card the run was made for.
+#[derive(Clone, Debug)]
+pub struct Card {
+    /// Name in the catalogue.
+    pub name: String,
+    /// The driver's name of it.
+    pub title: String,
+    /// Total memory.
+    pub memory_bytes: u64,
+    /// What a process needs before its first tensor.
+    pub context_bytes: u64,
+    /// Whether the context's size is assumed, not measured on such a card.
+    pub context_assumed: bool,
+    /// As in (8, 6).
+    pub compute_capability: (u32, u32),
+}
+
+/// Versions.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Software {
+    pub torch: String,
+    pub cuda: String,
+    pub cudnn: String,
+    pub python: String,
+}
+
+/// One peak and when it was reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeakBytes {
+    /// How much.
+    pub bytes: u64,
+    /// construction, forward, backward, optimizer, evaluation, between steps.
+    pub phase: String,
+    /// From 1.
+    pub step: u64,
+}
+
+/// The peaks of the process that used the card most; all measured by PyTorch's own allocator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peak {
+    /// What the tensors asked for.
+    pub requested: PeakBytes,
+    /// With rounding: `max_memory_allocated`.
+    pub allocated: PeakBytes,
+    /// With cached memory: `max_memory_reserved`.
+    pub reserved: PeakBytes,
+    /// Memory taken from the card, context included.
+    pub device_bytes: u64,
+}
+
+/// An allocation that the card refused and that ended the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// What PyTorch tried to allocate.
+    pub tried_bytes: u64,
+    /// What the card had left.
+    pub free_bytes: u64,
+    /// Phase and step.
+    pub phase: String,
+    /// From 1.
+    pub step: u64,
+    /// The user's line.
+    pub file: Option<String>,
+    /// Its number.
+    pub line: Option<u64>,
+    /// PyTorch's own text.
+    pub message: String,
+}
+
+/// A card of the catalogue on which the run would fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FitsOn {
+    /// Name in the catalogue.
+    pub name: String,
+    /// Total memory.
+    pub memory_bytes: u64,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Fits or not.
+    pub verdict: Verdict,
+    /// Exit code of the command.
+    pub exit_code: i32,
+    /// `None`: unlimited memory.
+    pub card: Option<Card>,
+    /// Versions.
+    pub software: Software,
+    /// Source of workspaces.
+    pub workspaces: Workspaces,
+    /// Optimizer steps taken.
+    pub steps: u64,
+    /// Whether the run was stopped after the wanted steps.
+    pub stopped: bool,
+    /// From start to end of the command.
+    pub wall_seconds: f64,
+    /// `None`: nothing used the card.
+    pub peak: Option<Peak>,
+    /// The budget, if one was given.
+    pub budget_bytes: Option<u64>,
+    /// What ended the run, if memory did.
+    pub out_of_memory: Option<OutOfMemory>,
+    /// What ended the run, if the script failed.
+    pub failure: Option<String>,
+    /// Without a card: the smallest cards that would do, by memory.
+    pub fits_on: Vec<FitsOn>,
+    /// What the reader should know about these numbers.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,175 @@
+//! The report as text: the verdict first, then what it rests on.
+
+use anstyle::{AnsiColor, Style};
+
+use crate::bytes;
+use crate::run::{Card, OutOfMemory, Peak, Run, Verdict, Workspaces};
+
+/// Styles; plain text is readable without them.
+#[derive(Clone, Copy, Debug)]
+pub struct Palette {
+    good: Style,
+    bad: Style,
+    label: Style,
+}
+
+impl Palette {
+    /// For a terminal.
+    pub fn coloured() -> Palette {
+        Palette {
+            good: AnsiColor::Green.on_default().bold(),
+            bad: AnsiColor::Red.on_default().bold(),
+            label: Style::new().dimmed(),
+        }
+    }
+
+    /// For files and pipes.
+    pub fn plain() -> Palette {
+        Palette { good: Style::new(), bad: Style::new(), label: Style::new() }
+    }
+}
+
+/// Columns of the labels on the left.
+const LABEL_WIDTH: usize = 9;
+
+/// The whole report.
+pub fn terminal(run: &Run, palette: Palette) -> String {
+    let mut text = verdict(run, palette);
+    let mut line = |label: &str, content: &str| {
+        let style = palette.label;
+        text += &format!("{style}{label:LABEL_WIDTH$}{style:#}{content}\n");
+    };
+    if let Some(refusal) = &run.out_of_memory {
+        out_of_memory(refusal, &mut line);
+    }
+    if let Some(peak) = &run.peak {
+        peaks(peak, run.card.as_ref(), &mut line);
+    }
+    if !run.fits_on.is_empty() {
+        let cards: Vec<String> = run
+            .fits_on
+            .iter()
+            .map(|card| format!("{} ({})", card.name, bytes::text(card.memory_bytes)))
+            .collect();
+        line("fits on", &format!("{}, and larger", cards.join(", ")));
+    }
+    line("run", &how(run));
+    for note in &run.notes {
+        line("note", note);
+    }
+    text
+}
+
+fn verdict(run: &Run, palette: Palette) -> String {
+    let needs = run.peak.as_ref().map(|peak| bytes::text(peak.device_bytes));
+    let (style, word, sentence) = match run.verdict {
+        Verdict::ScriptFailed => {
+            (palette.bad, "SCRIPT FAILED", run.failure.clone().unwrap_or_default())
+        }
+        Verdict::DoesNotFit => (palette.bad, "DOES NOT FIT", does_not_fit(run)),
+        Verdict::Fits => {
+            let sentence = match (&run.card, needs) {
+                (_, None) => "the script did not use the GPU".to_owned(),
+                (None, Some(needs)) => format!("needs {needs} of a card's memory"),
+                (Some(card), Some(needs)) => format!(
+                    "{} has {}: the run needs {needs}, {} stay free",
+                    card.title,
+                    bytes::text(card.memory_bytes),
+                    bytes::text(free_bytes(card, run)),
+                ),
+            };
+            (palette.good, "FITS", sentence)
+        }
+    };
+    format!("{style}{word}{style:#}  {sentence}\n")
+}
+
+fn free_bytes(card: &Card, run: &Run) -> u64 {
+    card.memory_bytes.saturating_sub(run.peak.as_ref().map_or(0, |peak| peak.device_bytes))
+}
+
+fn does_not_fit(run: &Run) -> String {
+    if let (None, Some(budget), Some(peak)) = (&run.out_of_memory, run.budget_bytes, &run.peak) {
+        return format!(
+            "the run needs {}, over the budget of {}",
+            bytes::text(peak.device_bytes),
+            bytes::text(budget)
+        );
+    }
+    let card = run.card.as_ref().map_or("the card".to_owned(), |card| {
+        format!("{} with {}", card.title, bytes::text(card.memory_bytes))
+    });
+    match &run.out_of_memory {
+        Some(refusal) => format!("{card} ran out of memory in {}", when(&refusal.phase, refusal.step)),
+        None => format!("{card} ran out of memory"),
+    }
+}
+
+fn when(phase: &str, step: u64) -> String {
+    match phase {
+        "construction" => "construction, before the first step".to_owned(),
+        _ => format!("{phase}, step {step}"),
+    }
+}
+
+fn out_of_memory(refusal: &OutOfMemory, line: &mut impl FnMut(&str, &str)) {
+    let place = match (&refusal.file, refusal.line) {
+        (Some(file), Some(number)) => format!(" at {file}:{number}"),
+        _ => String::new(),
+    };
+    let tried = bytes::text(refusal.tried_bytes);
+    line("tried", &format!("{tried} with {} free{place}", bytes::text(refusal.free_bytes)));
+    if !refusal.message.is_empty() {
+        line("PyTorch", refusal.message.lines().next().unwrap_or_default());
+    }
+}
+
+fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&str, &str)) {
+    let allocated = &peak.allocated;
+    line(
+        "peak",
+        &format!(
+            "allocated {} in {} (requested {})",
+            bytes::text(allocated.bytes),
+            when(&allocated.phase, allocated.step),
+            bytes::text(peak.requested.bytes),
+        ),
+    );
+    let reserved = &peak.reserved;
+    let mut text = format!(
+        "reserved {} in {}",
+        bytes::text(reserved.bytes),
+        when(&reserved.phase, reserved.step)
+    );
+    if let Some(card) = card {
+        let known = if card.context_assumed { "assumed" } else { "measured on such a card" };
+        text += &format!(
+            " + context {} ({known}) = {}",
+            bytes::text(card.context_bytes),
+            bytes::text(peak.device_bytes)
+        );
+    }
+    line("", &text);
+}
+
+fn how(run: &Run) -> String {
+    let steps = match run.steps {
+        0 => "no optimizer step".to_owned(),
+        1 => "1 step".to_owned(),
+        steps => format!("{steps} steps"),
+    };
+    let end = if run.stopped { ", then stopped" } else { "" };
+    let mut text = format!("{steps}{end} · {:.1} s", run.wall_seconds);
+    if !run.software.torch.is_empty() {
+        text += &format!(" · torch {}, Python {}", run.software.torch, run.software.python);
+    }
+    text += match run.workspaces {
+        Workspaces::Exact => " · workspaces exact",
+        Workspaces::Modelled => " · workspaces modelled",
+        Workspaces::None => "",
+    };
+    if run.workspaces == Workspaces::Exact {
+        text += &format!(" (cuDNN {})", run.software.cudnn);
+    }
+    text
+}

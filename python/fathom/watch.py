@@ -1,0 +1,241 @@
+"""Follows a training run from the outside: steps, phases, peaks, out-of-memory errors.
+
+Peaks are PyTorch's own statistics, read where phases meet: whatever phase raised a peak last is the
+phase of that peak. Nothing is reset and no tensor is held, so the script sees what it would see
+without us. What was seen is written to the run's folder after each step and at exit.
+"""
+
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+PEAKS = ("allocated", "reserved", "requested")
+
+# After this many times the wanted steps of one optimizer, the others are not waited for.
+PATIENCE = 10
+
+
+class Stopped(SystemExit):
+    """Ends the script after the wanted number of steps."""
+
+
+class Watch:
+    def __init__(self, folder, wanted_steps):
+        self.path = os.path.join(folder, f"process.{os.getpid()}.json") if folder else None
+        self.pid = os.getpid()
+        self.wanted_steps = wanted_steps
+        self.began = time.time()
+        self.phase = "construction"
+        self.steps = {}  # optimizer id -> steps taken
+        self.known = set()  # ids of optimizers that hold parameters on the card
+        self.peaks = {}  # device -> {kind: {bytes, phase, step}}
+        self.refusals = []
+        self.end = None
+        self.stops = 0
+
+    # -- peaks and phases -------------------------------------------------------------------------
+
+    def enter(self, phase):
+        """The current phase ends here: peaks that rose belong to it."""
+        self.measure()
+        self.phase = phase
+
+    def measure(self):
+        for device in range(torch.cuda.device_count()):
+            stats = torch._C._cuda_memoryStats(device)
+            best = self.peaks.setdefault(device, {})
+            for kind in PEAKS:
+                peak = stats.get(f"{kind}_bytes", {}).get("all", {}).get("peak", 0)
+                if peak > best.get(kind, {"bytes": 0})["bytes"]:
+                    best[kind] = {"bytes": peak, "phase": self.phase, "step": self.step()}
+
+    def step(self):
+        """The number of the current step, from 1."""
+        return max(self.steps.values(), default=0) + (self.phase != "between steps")
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def before_step(self, optimizer, *_):
+        self.known.add(id(optimizer))
+        self.enter("optimizer")
+
+    def after_step(self, optimizer, *_):
+        self.measure()
+        self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
+        self.enter("between steps")
+        self.await_forward()
+        self.write()
+        if self.wanted_steps and self.is_enough():
+            self.stop()
+
+    def is_enough(self):
+        taken = [self.steps.get(known, 0) for known in self.known]
+        return min(taken) >= self.wanted_steps or max(taken) >= PATIENCE * self.wanted_steps
+
+    def stop(self):
+        self.end = {"kind": "stopped"}
+        self.stops += 1
+        self.write()
+        # A script that swallows even SystemExit, or steps in a thread of its own, is ended directly.
+        if self.stops > 3 or threading.current_thread() is not threading.main_thread():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+        raise Stopped(0)
+
+    # -- hooks ------------------------------------------------------------------------------------
+
+    def await_forward(self):
+        """The next call of any module begins a forward pass; the hook is gone by then."""
+        if getattr(self, "armed", None) is None:
+            self.armed = torch.nn.modules.module.register_module_forward_pre_hook(self.begin_forward)
+
+    def begin_forward(self, *_):
+        armed, self.armed = self.armed, None
+        if armed is not None:
+            armed.remove()
+            self.enter("forward" if torch.is_grad_enabled() else "evaluation")
+
+    def watch_backward(self):
+        inner = torch.autograd._engine_run_backward
+
+        def run_backward(*args, **kwargs):
+            self.enter("backward")
+            try:
+                return inner(*args, **kwargs)
+            finally:
+                self.measure()
+                self.await_forward()
+
+        torch.autograd._engine_run_backward = run_backward
+
+    def watch_optimizers(self):
+        register_optimizer_step_pre_hook(self.before_step)
+        register_optimizer_step_post_hook(self.after_step)
+        inner = torch.optim.Optimizer.__init__
+
+        def __init__(this, *args, **kwargs):
+            inner(this, *args, **kwargs)
+            if any(p.is_cuda for group in this.param_groups for p in group["params"]):
+                self.known.add(id(this))
+
+        torch.optim.Optimizer.__init__ = __init__
+
+    def watch_resets(self):
+        """A script that resets PyTorch's peaks must not lose them for us."""
+        for name in ("_cuda_resetPeakMemoryStats", "_accelerator_resetPeakStats"):
+            inner = getattr(torch._C, name, None)
+            if inner is None:
+                continue
+
+            def reset(*args, inner=inner, **kwargs):
+                self.measure()
+                return inner(*args, **kwargs)
+
+            setattr(torch._C, name, reset)
+
+    def watch_refusals(self):
+        def refused(device, tried, total, free):
+            self.measure()
+            where = user_frame(sys._getframe(1))
+            self.refusals.append(
+                {"device": device, "tried_bytes": tried, "free_bytes": free, "phase": self.phase,
+                 "step": self.step(), "steps_done": max(self.steps.values(), default=0), **where}
+            )  # fmt: skip
+
+        torch._C._cuda_attach_out_of_memory_observer(refused)
+
+    def watch_end(self):
+        inner = sys.excepthook
+
+        def excepthook(kind, error, trace):
+            self.end = describe(error)
+            inner(kind, error, trace)
+
+        sys.excepthook = excepthook
+        atexit.register(self.finish)
+
+    def finish(self):
+        if os.getpid() != self.pid:
+            return
+        self.measure()
+        self.end = self.end or {"kind": "exit"}
+        self.write()
+
+    # -- the file ---------------------------------------------------------------------------------
+
+    def write(self):
+        if self.path is None or os.getpid() != self.pid:
+            return
+        text = json.dumps(self.summary())
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(self.path + ".new", self.path)
+
+    def summary(self):
+        return {
+            "pid": self.pid,
+            "argv": sys.argv,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "torch": str(torch.__version__),
+            "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version() or 0,
+            "architectures": torch.cuda.get_arch_list(),
+            "seconds": time.time() - self.began,
+            "steps": max(self.steps.values(), default=0),
+            "devices": [{"device": device, **peaks} for device, peaks in sorted(self.peaks.items())],
+            "refusals": self.refusals[-20:],
+            "refusal_count": len(self.refusals),
+            "unreal": sys.modules["fathom.values"].unreal() if "fathom.values" in sys.modules else [],
+            "end": self.end,
+        }
+
+
+def describe(error):
+    """How an uncaught exception ended the script."""
+    seen, link = set(), error
+    while link is not None and id(link) not in seen:
+        if isinstance(link, torch.cuda.OutOfMemoryError):
+            where = user_frame_of_traceback(link.__traceback__)
+            return {"kind": "out_of_memory", "message": str(link), **where}
+        seen.add(id(link))
+        link = link.__cause__ or link.__context__
+    return {"kind": "exception", "type": type(error).__name__, "message": str(error)[:2000]}
+
+
+def is_library(path):
+    return "site-packages" in path or path.startswith("<") or path.startswith(os.path.dirname(__file__))
+
+
+def user_frame(frame):
+    """The innermost line of the user's own code."""
+    own = None
+    while frame is not None:
+        if not is_library(frame.f_code.co_filename):
+            own = {"file": frame.f_code.co_filename, "line": frame.f_lineno}
+            break
+        frame = frame.f_back
+    return own or {}
+
+
+def user_frame_of_traceback(trace):
+    frames = [f for f in traceback.extract_tb(trace) if not is_library(f.filename)]
+    return {"file": frames[-1].filename, "line": frames[-1].lineno} if frames else {}
+
+
+def install():
+    watch = Watch(os.environ.get("FATHOM_RUN"), int(os.environ.get("FATHOM_STEPS") or 0))
+    watch.watch_optimizers()
+    watch.watch_backward()
+    watch.watch_resets()
+    watch.watch_refusals()
+    watch.watch_end()
+    watch.await_forward()
+    return watch
