@@ -1,0 +1,180 @@
+//! Who answers a question about a graph: the answers of earlier runs, else the real cuDNN, which is
+//! loaded for that, else the model.
+
+use std::ffi::c_int;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::Relaxed;
+
+use cuda_abi::status::Workspaces;
+
+use super::answers::{Answers, Reply, sealed, unsealed};
+use super::digest::Digest;
+use super::graph::{Node, attribute, kind};
+use super::real::{self, FIRST_VERSION, Library, Twin};
+use super::{device, model};
+use crate::error::Failure;
+use crate::{config, status};
+
+/// What PyTorch wants to know about a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Whether it can be finalized.
+    Finalize,
+    /// Up to `wanted` values of an attribute.
+    Values { name: c_int, kind: c_int, wanted: i64 },
+    /// Up to `wanted` descriptors of type `kind` out of an attribute.
+    Nodes { name: c_int, kind: c_int, wanted: i64 },
+}
+
+impl Question {
+    /// The question's key, for a node asked in the world that `seed` stands for.
+    fn key(self, seed: u128, node: &Node) -> u128 {
+        let digest = Digest::new().key(seed).key(node.key);
+        match self {
+            Question::Finalize => digest.field(b"finalize"),
+            Question::Values { name, kind, wanted } => {
+                digest.field(b"values").number(name.into()).number(kind.into()).number(wanted)
+            }
+            Question::Nodes { name, kind, wanted } => {
+                digest.field(b"nodes").number(name.into()).number(kind.into()).number(wanted)
+            }
+        }
+        .finish()
+    }
+
+    fn is_workspace(self) -> bool {
+        use attribute::{CONFIG_WORKSPACE, PLAN_WORKSPACE};
+        matches!(self, Question::Values { name: PLAN_WORKSPACE | CONFIG_WORKSPACE, .. })
+    }
+}
+
+/// A real cuDNN that can answer, loaded or not.
+struct Source {
+    path: &'static Path,
+    version: usize,
+    answers: Answers,
+    /// Digest of all that answers depend on beside the graph: version and card.
+    seed: u128,
+}
+
+/// Answers a question. The twins are those of the descriptors found, where cuDNN was asked just now.
+pub(crate) fn ask(node: &Node, question: Question) -> (Reply, Vec<Twin>) {
+    let (reply, twins, known) = match source() {
+        Some(source) => source.ask(node, question),
+        None => (modelled(node, question), Vec::new(), Workspaces::Modelled),
+    };
+    if question.is_workspace() {
+        status::note_workspaces(known);
+    }
+    (reply, twins)
+}
+
+fn modelled(node: &Node, question: Question) -> Reply {
+    model::reply(node, question, config::get().card.compute_capability)
+}
+
+fn source() -> Option<&'static Source> {
+    static SOURCE: OnceLock<Option<Source>> = OnceLock::new();
+    SOURCE.get_or_init(Source::find).as_ref()
+}
+
+impl Source {
+    fn find() -> Option<Source> {
+        let config = config::get();
+        let path = config.cudnn.as_deref()?;
+        let folder = config.cache.as_ref().map(|cache| cache.join("cudnn"));
+        let version = version_of(path, folder.as_deref())?;
+        if version < FIRST_VERSION {
+            return None;
+        }
+        let card = device::describe(&config.card, config.cuda_version);
+        let answers = Answers::open(folder.as_deref(), &format!("{version}-{}", config.card.name));
+        let seed = Digest::new().number(version as i64).field(card.as_bytes()).finish();
+        Some(Source { path, version, answers, seed })
+    }
+
+    fn ask(&self, node: &Node, question: Question) -> (Reply, Vec<Twin>, Workspaces) {
+        let key = question.key(self.seed, node);
+        let (reply, twins) = match self.answers.get(key) {
+            Some(reply) => (reply, Vec::new()),
+            None => match real::library(self.path) {
+                Some(library) => {
+                    let (reply, twins) = forward(library, node, question);
+                    self.answers.put(key, &reply);
+                    (reply, twins)
+                }
+                None => return (modelled(node, question), Vec::new(), Workspaces::Modelled),
+            },
+        };
+        status::page().cudnn_version.store(self.version as u32, Relaxed);
+        (reply, twins, Workspaces::Exact)
+    }
+}
+
+/// Asks the real library.
+fn forward(library: &Library, node: &Node, question: Question) -> (Reply, Vec<Twin>) {
+    let outcome = match question {
+        Question::Finalize => library.realize(node).map(|()| (Reply::default(), Vec::new())),
+        Question::Values { name, kind, wanted } => library
+            .get(node, name, kind, wanted)
+            .map(|(count, bytes)| (Reply { status: 0, count, bytes }, Vec::new())),
+        Question::Nodes { name, kind, wanted } => library
+            .get_nodes(node, name, wanted, kind)
+            .map(|(count, twins)| (Reply { count, ..Reply::default() }, twins)),
+    };
+    outcome.unwrap_or_else(|failure| {
+        (Reply::failure(crate::error::Library::Cudnn.code(Err(failure))), Vec::new())
+    })
+}
+
+/// The version of the library at `path`, without loading it if an earlier run has.
+///
+/// `libraries.txt` has lines of version, size, time of change and path: a library that was replaced
+/// is not taken for the old one.
+fn version_of(path: &Path, folder: Option<&Path>) -> Option<usize> {
+    let metadata = fs::metadata(path).ok()?;
+    let time = (metadata.mtime(), metadata.mtime_nsec());
+    let identity = format!("{} {}.{:09} {}", metadata.len(), time.0, time.1, path.display());
+    let index = folder.map(|folder| folder.join("libraries.txt"));
+    let lines = index.as_ref().and_then(|index| fs::read_to_string(index).ok()).unwrap_or_default();
+    let known = lines.lines().filter_map(unsealed).find_map(|line| {
+        let (version, of) = line.split_once(' ')?;
+        (of == identity).then(|| version.parse().ok()).flatten()
+    });
+    if known.is_some() {
+        return known;
+    }
+    let version = real::version(path)?;
+    if let Some(index) = index {
+        // Without the line the next run loads the library again, no more.
+        let _ = fs::create_dir_all(index.parent()?).and_then(|()| {
+            let mut file = fs::OpenOptions::new().append(true).create(true).open(index)?;
+            file.write_all(sealed(&format!("{version} {identity}")).as_bytes())
+        });
+    }
+    Some(version)
+}
+
+/// Finalizes a node: cuDNN judges graphs and what is made of them; their parts are judged with them.
+pub(crate) fn judge(node: &Node) -> Result<(), Failure> {
+    let is_judged = matches!(
+        node.kind,
+        kind::ENGINE
+            | kind::ENGINE_CONFIG
+            | kind::HEURISTIC
+            | kind::PLAN
+            | kind::GRAPH
+            | kind::KERNEL_CACHE
+    );
+    if !is_judged {
+        return Ok(());
+    }
+    match ask(node, Question::Finalize).0.status {
+        0 => Ok(()),
+        code => Err(Failure::Cudnn(code)),
+    }
+}
