@@ -1,8 +1,10 @@
 """Follows a training run from the outside: steps, phases, peaks, out-of-memory errors.
 
 Peaks are PyTorch's own statistics, read where phases meet: whatever phase raised a peak last is the
-phase of that peak. Nothing is reset and no tensor is held, so the script sees what it would see
-without us. What was seen is written to the run's folder after each step and at exit.
+phase of that peak. A phase gets its name when it ends, by what ended it: what runs up to a backward
+pass was a forward pass. So no hook sits on the modules, nothing is reset and no tensor is held, and the
+script sees what it would see without us. What was seen is written to the run's folder after each step
+and at exit.
 """
 
 import atexit
@@ -32,7 +34,8 @@ class Watch:
         self.pid = os.getpid()
         self.wanted_steps = wanted_steps
         self.began = time.time()
-        self.phase = "construction"
+        self.built = False  # whether a module has been called
+        self.in_phase = None  # backward or optimizer while they run
         self.steps = {}  # optimizer id -> steps taken
         self.known = set()  # ids of optimizers that hold parameters on the card
         self.peaks = {}  # device -> {kind: {bytes, phase, step}}
@@ -42,35 +45,34 @@ class Watch:
 
     # -- peaks and phases -------------------------------------------------------------------------
 
-    def enter(self, phase):
-        """The current phase ends here: peaks that rose belong to it."""
-        self.measure()
-        self.phase = phase
-
-    def measure(self):
+    def measure(self, phase):
+        """The phase that ends here is given its name; peaks that rose since the last call are its own."""
         for device in range(torch.cuda.device_count()):
             stats = torch._C._cuda_memoryStats(device)
             best = self.peaks.setdefault(device, {})
             for kind in PEAKS:
                 peak = stats.get(f"{kind}_bytes", {}).get("all", {}).get("peak", 0)
                 if peak > best.get(kind, {"bytes": 0})["bytes"]:
-                    best[kind] = {"bytes": peak, "phase": self.phase, "step": self.step()}
+                    best[kind] = {"bytes": peak, "phase": phase, "step": self.steps_taken() + 1}
 
-    def step(self):
-        """The number of the current step, from 1."""
-        return max(self.steps.values(), default=0) + (self.phase != "between steps")
+    def running(self):
+        """The name of the phase that has not ended yet, as far as it is known."""
+        return self.in_phase or ("forward" if self.built else "construction")
+
+    def steps_taken(self):
+        return max(self.steps.values(), default=0)
 
     # -- steps ------------------------------------------------------------------------------------
 
     def before_step(self, optimizer, *_):
         self.known.add(id(optimizer))
-        self.enter("optimizer")
+        self.measure("before optimizer" if self.built else "construction")
+        self.in_phase = "optimizer"
 
     def after_step(self, optimizer, *_):
-        self.measure()
+        self.measure("optimizer")
+        self.in_phase = None
         self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
-        self.enter("between steps")
-        self.await_forward()
         self.write()
         if self.wanted_steps and self.is_enough():
             self.stop()
@@ -92,27 +94,30 @@ class Watch:
 
     # -- hooks ------------------------------------------------------------------------------------
 
-    def await_forward(self):
-        """The next call of any module begins a forward pass; the hook is gone by then."""
-        if getattr(self, "armed", None) is None:
-            self.armed = torch.nn.modules.module.register_module_forward_pre_hook(self.begin_forward)
+    def watch_construction(self):
+        """The first call of any module ends construction; the class is itself again from then on."""
+        module = torch.nn.Module
+        inner = module.__call__
 
-    def begin_forward(self, *_):
-        armed, self.armed = self.armed, None
-        if armed is not None:
-            armed.remove()
-            self.enter("forward" if torch.is_grad_enabled() else "evaluation")
+        def __call__(this, *args, **kwargs):
+            module.__call__ = inner
+            self.measure("construction")
+            self.built = True
+            return inner(this, *args, **kwargs)
+
+        module.__call__ = __call__
 
     def watch_backward(self):
         inner = torch.autograd._engine_run_backward
 
         def run_backward(*args, **kwargs):
-            self.enter("backward")
+            self.measure("forward")
+            self.built, self.in_phase = True, "backward"
             try:
                 return inner(*args, **kwargs)
             finally:
-                self.measure()
-                self.await_forward()
+                self.measure("backward")
+                self.in_phase = None
 
         torch.autograd._engine_run_backward = run_backward
 
@@ -136,19 +141,25 @@ class Watch:
                 continue
 
             def reset(*args, inner=inner, **kwargs):
-                self.measure()
+                self.measure(self.running())
                 return inner(*args, **kwargs)
 
             setattr(torch._C, name, reset)
 
     def watch_refusals(self):
         def refused(device, tried, total, free):
-            self.measure()
-            where = user_frame(sys._getframe(1))
+            self.measure(self.running())
             self.refusals.append(
-                {"device": device, "tried_bytes": tried, "free_bytes": free, "phase": self.phase,
-                 "step": self.step(), "steps_done": max(self.steps.values(), default=0), **where}
-            )  # fmt: skip
+                {
+                    "device": device,
+                    "tried_bytes": tried,
+                    "free_bytes": free,
+                    "phase": self.running(),
+                    "step": self.steps_taken() + 1,
+                    "steps_done": self.steps_taken(),
+                    **user_frame(sys._getframe(1)),
+                }
+            )
 
         torch._C._cuda_attach_out_of_memory_observer(refused)
 
@@ -165,7 +176,7 @@ class Watch:
     def finish(self):
         if os.getpid() != self.pid:
             return
-        self.measure()
+        self.measure("after training" if self.steps else self.running())
         self.end = self.end or {"kind": "exit"}
         self.write()
 
@@ -189,7 +200,7 @@ class Watch:
             "cudnn": torch.backends.cudnn.version() or 0,
             "architectures": torch.cuda.get_arch_list(),
             "seconds": time.time() - self.began,
-            "steps": max(self.steps.values(), default=0),
+            "steps": self.steps_taken(),
             "devices": [{"device": device, **peaks} for device, peaks in sorted(self.peaks.items())],
             "refusals": self.refusals[-20:],
             "refusal_count": len(self.refusals),
@@ -237,5 +248,4 @@ def install():
     watch.watch_resets()
     watch.watch_refusals()
     watch.watch_end()
-    watch.await_forward()
-    return watch
+    watch.watch_construction()

@@ -94,13 +94,18 @@ mod tests {
         }
     }
 
-    #[test]
-    fn coverage_page_is_fresh() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cuda-coverage.md");
+    fn check_page(name: &str, text: &str) {
+        let path = format!("{}/../../docs/reference/{name}", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(path, markdown()).unwrap();
+            std::fs::write(&path, text).unwrap();
         }
         let page = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(page == markdown(), "the page is stale: UPDATE_GOLDEN=1 cargo test -p cuda-abi");
+        assert!(page == text, "`{name}` is stale: UPDATE_GOLDEN=1 cargo test -p cuda-abi");
+    }
+
+    #[test]
+    fn generated_pages_are_fresh() {
+        check_page("cuda-coverage.md", &markdown());
+        check_page("environment.md", &crate::environment::markdown());
     }
 }

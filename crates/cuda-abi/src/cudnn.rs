@@ -12,6 +12,7 @@ macro_rules! cudnn {
                 cudnn::backend::create => fn cudnnBackendCreateDescriptor(kind: c_int, out: *mut Handle);
                 cudnn::backend::destroy => fn cudnnBackendDestroyDescriptor(descriptor: Handle);
                 cudnn::backend::finalize => fn cudnnBackendFinalize(descriptor: Handle);
+                cudnn::backend::execute => fn cudnnBackendExecute(handle: Handle, plan: Handle);
                 cudnn::backend::set => fn cudnnBackendSetAttribute(descriptor: Handle, name: c_int, kind: c_int, count: i64, values: *const c_void);
                 cudnn::backend::get => fn cudnnBackendGetAttribute(descriptor: Handle, name: c_int, kind: c_int, wanted: i64, count: *mut i64, values: *mut c_void);
                 cudnn::descriptor::create => fn cudnnCreateTensorDescriptor(out: *mut Handle);
@@ -56,7 +57,7 @@ macro_rules! cudnn {
                 cudnn::last_error => fn cudnnGetLastErrorString(out: *mut c_char, size: usize) -> ();
             }
             silent {
-                cudnnDestroy, cudnnSetStream, cudnnBackendExecute,
+                cudnnDestroy, cudnnSetStream,
                 cudnnBatchNormalizationForwardTrainingEx, cudnnBatchNormalizationForwardInference,
                 cudnnBatchNormalizationBackwardEx, cudnnSetActivationDescriptor,
                 cudnnSetDropoutDescriptor, cudnnRestoreDropoutDescriptor, cudnnSetPooling2dDescriptor,

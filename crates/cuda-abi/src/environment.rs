@@ -37,3 +37,18 @@ variables! {
     TRACE = "FATHOM_TRACE", "off", "`1` prints each call that fails, with the reason.";
     DOORWAY = "FATHOM_DOORWAY", "none", "Folder of the Python package that is loaded into a process that imports torch.";
 }
+
+/// The page `docs/reference/environment.md`.
+pub fn markdown() -> String {
+    let mut page = String::from(
+        "# Environment variables\n\n\
+         Generated from `crates/cuda-abi/src/environment.rs` (`UPDATE_GOLDEN=1 cargo test -p cuda-abi`).\n\n\
+         `fathom run` sets these for the processes it starts. `FATHOM_GPU`, `FATHOM_MEMORY`, `FATHOM_STEPS`, \
+         `FATHOM_VALUES`, `FATHOM_TIMEOUT` and `FATHOM_BUDGET` can also be set by hand instead of the flags; flags win.\n\n\
+         | variable | without it | meaning |\n| --- | --- | --- |\n",
+    );
+    for variable in VARIABLES {
+        page += &format!("| `{}` | {} | {} |\n", variable.name, variable.default, variable.meaning);
+    }
+    page
+}

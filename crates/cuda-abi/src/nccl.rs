@@ -6,6 +6,11 @@ macro_rules! nccl {
     ($then:ident) => {
         $then! { nccl;
             answered {
+                nccl::all_gather => fn ncclAllGather(from: Address, to: Address, count: usize, dtype: c_int, communicator: Handle);
+                nccl::all_reduce => fn ncclAllReduce(from: Address, to: Address, count: usize, dtype: c_int, operation: c_int, communicator: Handle);
+                nccl::reduce => fn ncclReduce(from: Address, to: Address, count: usize, dtype: c_int);
+                nccl::broadcast => fn ncclBroadcast(from: Address, to: Address, count: usize, dtype: c_int);
+                nccl::reduce_scatter => fn ncclReduceScatter(from: Address, to: Address, count: usize, dtype: c_int, operation: c_int, communicator: Handle);
                 nccl::version => fn ncclGetVersion(out: *mut c_int);
                 nccl::unique_id => fn ncclGetUniqueId(out: *mut UniqueId);
                 nccl::count => fn ncclCommCount(communicator: Handle, out: *mut c_int);
@@ -26,10 +31,9 @@ macro_rules! nccl {
                 error::nccl_text => fn ncclGetLastError(communicator: c_int) -> *const c_char;
             }
             silent {
-                ncclAllGather, ncclAllReduce, ncclAlltoAll, ncclBcast, ncclBroadcast,
-                ncclCommAbort, ncclCommDeregister, ncclCommDestroy, ncclCommFinalize,
+                ncclAlltoAll, ncclBcast,                 ncclCommAbort, ncclCommDeregister, ncclCommDestroy, ncclCommFinalize,
                 ncclGather, ncclGroupEnd, ncclGroupStart, ncclRecv, ncclRedOpDestroy,
-                ncclReduce, ncclReduceScatter, ncclSend,
+                ncclSend,
             }
             refused {
                 ncclCommGetUniqueId, ncclCommGrow, ncclCommInitAll, ncclCommMemStats,

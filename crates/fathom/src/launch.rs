@@ -80,7 +80,9 @@ impl Launch {
         let packages = match &python {
             Some(python) => {
                 let torch = python.cuda_torch()?;
-                std::iter::once(torch.folder.clone()).chain(torch.packages.iter().cloned()).collect()
+                std::iter::once(torch.folder.clone())
+                    .chain(torch.packages.iter().cloned())
+                    .collect()
             }
             None => Vec::new(),
         };
@@ -189,7 +191,9 @@ fn signal_all(pids: &[u32], signal: Signal) {
 fn descendants(root: u32) -> Vec<u32> {
     let mut parents = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         // The name in parentheses may hold anything; the parent is the second field after it.
         let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));

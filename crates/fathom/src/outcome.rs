@@ -103,7 +103,10 @@ fn read_all(folder: &Path) -> Vec<Seen> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(pid) = name.strip_prefix("phantom.") else { continue };
-        let Some(page) = fs::read(entry.path()).ok().and_then(|bytes| Reading::parse(&bytes)) else { continue };
+        let Some(page) = fs::read(entry.path()).ok().and_then(|bytes| Reading::parse(&bytes))
+        else {
+            continue;
+        };
         let file = fs::read_to_string(folder.join(format!("process.{pid}.json")));
         let process = file.ok().and_then(|text| serde_json::from_str(&text).ok());
         all.push(Seen { process, page });
@@ -207,7 +210,10 @@ fn failure(ended: &Ended, all: &[Seen], stopped: bool) -> Option<String> {
 
 fn peak_of(seen: &Seen) -> Peak {
     let (index, device_bytes) = seen.device();
-    let device = seen.process.as_ref().and_then(|process| process.devices.iter().find(|d| d.device == index));
+    let device = seen
+        .process
+        .as_ref()
+        .and_then(|process| process.devices.iter().find(|d| d.device == index));
     let moment = |moment: &Moment| PeakBytes {
         bytes: moment.bytes,
         phase: moment.phase.clone(),
@@ -222,7 +228,8 @@ fn peak_of(seen: &Seen) -> Peak {
         },
         // Without the doorway only the card's own count is known.
         None => {
-            let reserved = PeakBytes { bytes: seen.page.devices[index].peak, ..PeakBytes::default() };
+            let reserved =
+                PeakBytes { bytes: seen.page.devices[index].peak, ..PeakBytes::default() };
             Peak { reserved, device_bytes, ..Peak::default() }
         }
     }
@@ -258,7 +265,8 @@ fn smallest_cards(run: &Run) -> Vec<FitsOn> {
         .filter(|card| peak.reserved.bytes + card.context_bytes <= card.memory_bytes)
         .collect();
     cards.sort_by_key(|card| card.memory_bytes);
-    let fits = |card: &&gpus::Card| FitsOn { name: card.name.to_owned(), memory_bytes: card.memory_bytes };
+    let fits =
+        |card: &&gpus::Card| FitsOn { name: card.name.to_owned(), memory_bytes: card.memory_bytes };
     cards.iter().take(SHOWN).map(fits).collect()
 }
 
@@ -276,7 +284,9 @@ fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String> {
         && run.out_of_memory.is_none()
     {
         let count = process.refusal_count;
-        notes.push(format!("ran out of memory {count} times on the way; the script caught it and went on"));
+        notes.push(format!(
+            "ran out of memory {count} times on the way; the script caught it and went on"
+        ));
     }
     for unreal in process.iter().flat_map(|process| &process.unreal) {
         let place = match (&unreal.file, unreal.line) {
@@ -296,7 +306,9 @@ fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String> {
         notes.push(format!("not simulated, answered with \"not supported\": {}", names.join(", ")));
     }
     if run.peak.is_some() && process.is_none() {
-        notes.push("the script's Python was not reached: only the card's own count is known".to_owned());
+        notes.push(
+            "the script's Python was not reached: only the card's own count is known".to_owned(),
+        );
     }
     if let Some(process) = process
         && run.workspaces == Workspaces::Exact
@@ -318,7 +330,8 @@ fn missing_kernels(card: &gpus::Card, architectures: &[String]) -> Option<String
         let digits: String = name.chars().filter(char::is_ascii_digit).collect();
         let Ok(number) = digits.parse::<u32>() else { continue };
         let (built_major, built_minor) = (number / 10, number % 10);
-        let runs = (built_major == major && built_minor <= minor) || (name.starts_with("compute") && (built_major, built_minor) <= (major, minor));
+        let runs = (built_major == major && built_minor <= minor)
+            || (name.starts_with("compute") && (built_major, built_minor) <= (major, minor));
         if runs {
             return None;
         }

@@ -111,7 +111,10 @@ impl Python {
             .output()
             .map_err(|error| {
                 let name = executable.display();
-                Hinted::error(format!("`{name}` could not be started: {error}"), "is it a Python interpreter?")
+                Hinted::error(
+                    format!("`{name}` could not be started: {error}"),
+                    "is it a Python interpreter?",
+                )
             })?;
         let text = String::from_utf8_lossy(&output.stdout);
         let answer = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
@@ -129,7 +132,10 @@ impl Python {
     pub(crate) fn cuda_torch(&self) -> Result<&Torch> {
         if self.system != "Linux" || self.machine != "x86_64" {
             return Err(Hinted::error(
-                format!("this Python runs on {} {}; the phantom GPU needs Linux on x86_64", self.system, self.machine),
+                format!(
+                    "this Python runs on {} {}; the phantom GPU needs Linux on x86_64",
+                    self.system, self.machine
+                ),
                 "run fathom in a Linux container or on a Linux machine; no GPU is needed there",
             ));
         }
@@ -142,7 +148,10 @@ impl Python {
         let torch = self.torch.as_ref().ok_or_else(|| {
             Hinted::error(
                 format!("`{}` has no torch", self.executable),
-                format!("`{} -m pip install --no-deps torch`: none of NVIDIA's packages is needed", self.executable),
+                format!(
+                    "`{} -m pip install --no-deps torch`: none of NVIDIA's packages is needed",
+                    self.executable
+                ),
             )
         })?;
         if !torch.has_cuda {
@@ -190,7 +199,8 @@ mod tests {
         let script = folder.path().join("torchrun");
         fs::write(&script, "#!/opt/env/bin/python3.12\nimport torch\n").unwrap();
         assert_eq!(shebang(&script), Some(PathBuf::from("/opt/env/bin/python3.12")));
-        fs::write(&script, "#!/bin/sh\n'''exec' \"/a b/bin/python\" \"$0\" \"$@\"\n' '''\n").unwrap();
+        fs::write(&script, "#!/bin/sh\n'''exec' \"/a b/bin/python\" \"$0\" \"$@\"\n' '''\n")
+            .unwrap();
         assert_eq!(shebang(&script), Some(PathBuf::from("/a b/bin/python")));
         fs::write(&script, "#!/bin/sh\necho hello\n").unwrap();
         assert_eq!(shebang(&script), None);

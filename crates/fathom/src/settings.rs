@@ -92,7 +92,8 @@ impl Settings {
 
 /// Reads a size, with the reader's own words as the hint.
 fn size(text: &str) -> Result<u64> {
-    report::bytes::parse(text).map_err(|message| Hinted::error(message, "for example `--memory 16GiB`"))
+    report::bytes::parse(text)
+        .map_err(|message| Hinted::error(message, "for example `--memory 16GiB`"))
 }
 
 struct Merge {
@@ -134,7 +135,9 @@ impl Merge {
         value
             .map(|text| {
                 let number = text.trim().parse::<u64>();
-                number.map_err(|_| Hinted::error(format!("`{key}` is `{text}`"), "write a whole number"))
+                number.map_err(|_| {
+                    Hinted::error(format!("`{key}` is `{text}`"), "write a whole number")
+                })
             })
             .transpose()
     }

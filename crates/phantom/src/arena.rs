@@ -51,7 +51,8 @@ impl Arena {
     /// Takes memory and an address for it.
     pub(crate) fn allocate(&mut self, size: u64) -> Result<u64, Failure> {
         let size = size.max(1);
-        let start = if size < PAGE { self.allocate_small(size)? } else { self.allocate_pages(size)? };
+        let start =
+            if size < PAGE { self.allocate_small(size)? } else { self.allocate_pages(size)? };
         Ok(start)
     }
 

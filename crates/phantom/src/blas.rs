@@ -102,5 +102,9 @@ pub(crate) fn attribute(
 }
 
 pub(crate) fn status_name(code: c_int) -> *const c_char {
-    if code == 0 { c"CUBLAS_STATUS_SUCCESS".as_ptr() } else { c"CUBLAS_STATUS_NOT_SUPPORTED".as_ptr() }
+    if code == 0 {
+        c"CUBLAS_STATUS_SUCCESS".as_ptr()
+    } else {
+        c"CUBLAS_STATUS_NOT_SUPPORTED".as_ptr()
+    }
 }

@@ -21,7 +21,11 @@ pub(crate) fn primary_retain(out: &mut Handle, ordinal: c_int) -> Answer {
     Ok(())
 }
 
-pub(crate) fn primary_state(ordinal: c_int, flags: Option<&mut c_uint>, active: &mut c_int) -> Answer {
+pub(crate) fn primary_state(
+    ordinal: c_int,
+    flags: Option<&mut c_uint>,
+    active: &mut c_int,
+) -> Answer {
     state::device(ordinal)?;
     if let Some(flags) = flags {
         *flags = 0;

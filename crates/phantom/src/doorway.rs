@@ -11,7 +11,8 @@ use std::sync::Once;
 use crate::config;
 
 /// `Py_AddPendingCall(int (*)(void *), void *)`.
-type AddPendingCall = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void) -> c_int, *mut c_void) -> c_int;
+type AddPendingCall =
+    unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void) -> c_int, *mut c_void) -> c_int;
 
 /// `PyRun_SimpleString(const char *)`.
 type RunString = unsafe extern "C" fn(*const c_char) -> c_int;
@@ -36,7 +37,9 @@ unsafe extern "C" fn load(_data: *mut c_void) -> c_int {
     let Some(run) = symbol(c"PyRun_SimpleString") else { return 0 };
     // SAFETY: the symbol is CPython's function of this type.
     let run: RunString = unsafe { std::mem::transmute(run) };
-    let Some(folder) = config::get().doorway.as_ref().and_then(|path| path.to_str()) else { return 0 };
+    let Some(folder) = config::get().doorway.as_ref().and_then(|path| path.to_str()) else {
+        return 0;
+    };
     let Ok(code) = CString::new(script(folder)) else { return 0 };
     // SAFETY: a terminated string; errors are printed by the interpreter and cleared.
     unsafe { run(code.as_ptr()) };

@@ -13,14 +13,30 @@ use crate::ffi::{FromC, guard};
 use crate::*;
 
 macro_rules! library {
-    (cudart) => { Library::Cudart };
-    (cuda) => { Library::Driver };
-    (cublas) => { Library::Cublas };
-    (cudnn) => { Library::Cudnn };
-    (nccl) => { Library::Nccl };
-    (nvml) => { Library::Nvml };
-    (cupti) => { Library::Cupti };
-    ($other:ident) => { Library::Other };
+    (cudart) => {
+        Library::Cudart
+    };
+    (cuda) => {
+        Library::Driver
+    };
+    (cublas) => {
+        Library::Cublas
+    };
+    (cudnn) => {
+        Library::Cudnn
+    };
+    (nccl) => {
+        Library::Nccl
+    };
+    (nvml) => {
+        Library::Nvml
+    };
+    (cupti) => {
+        Library::Cupti
+    };
+    ($other:ident) => {
+        Library::Other
+    };
 }
 
 macro_rules! export {

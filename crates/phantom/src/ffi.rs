@@ -50,7 +50,7 @@ unsafe impl<T> FromC<*const T> for Raw<T> {
 }
 
 // SAFETY: null is refused; otherwise the caller vouches for the pointer.
-unsafe impl<'a, T> FromC<*mut T> for &'a mut T {
+unsafe impl<T> FromC<*mut T> for &mut T {
     unsafe fn from_c(value: *mut T) -> Result<Self, Failure> {
         // SAFETY: the trait's contract.
         unsafe { value.as_mut() }.ok_or(Failure::InvalidValue)
@@ -58,7 +58,7 @@ unsafe impl<'a, T> FromC<*mut T> for &'a mut T {
 }
 
 // SAFETY: null is `None`; otherwise the caller vouches for the pointer.
-unsafe impl<'a, T> FromC<*mut T> for Option<&'a mut T> {
+unsafe impl<T> FromC<*mut T> for Option<&mut T> {
     unsafe fn from_c(value: *mut T) -> Result<Self, Failure> {
         // SAFETY: the trait's contract.
         Ok(unsafe { value.as_mut() })
@@ -66,7 +66,7 @@ unsafe impl<'a, T> FromC<*mut T> for Option<&'a mut T> {
 }
 
 // SAFETY: null is refused; otherwise the caller vouches for the pointer.
-unsafe impl<'a, T> FromC<*const T> for &'a T {
+unsafe impl<T> FromC<*const T> for &T {
     unsafe fn from_c(value: *const T) -> Result<Self, Failure> {
         // SAFETY: the trait's contract.
         unsafe { value.as_ref() }.ok_or(Failure::InvalidValue)
@@ -74,7 +74,7 @@ unsafe impl<'a, T> FromC<*const T> for &'a T {
 }
 
 // SAFETY: null is refused; the caller vouches for a terminated string.
-unsafe impl<'a> FromC<*const c_char> for &'a CStr {
+unsafe impl FromC<*const c_char> for &CStr {
     unsafe fn from_c(value: *const c_char) -> Result<Self, Failure> {
         if value.is_null() {
             return Err(Failure::InvalidValue);

@@ -40,7 +40,8 @@ pub(crate) fn make_plan(
         2 | 6 => 4,
         _ => 8,
     };
-    let in_place = lengths.iter().all(|length| u64::try_from(*length).is_ok_and(u64::is_power_of_two));
+    let in_place =
+        lengths.iter().all(|length| u64::try_from(*length).is_ok_and(u64::is_power_of_two));
     *work = if in_place { 0 } else { (points.max(0) * bytes) as usize };
     Ok(())
 }

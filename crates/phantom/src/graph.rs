@@ -25,11 +25,8 @@ struct Captures {
     begun: u64,
 }
 
-static CAPTURES: Mutex<Captures> = Mutex::new(Captures {
-    streams: BTreeMap::new(),
-    events: BTreeMap::new(),
-    begun: 0,
-});
+static CAPTURES: Mutex<Captures> =
+    Mutex::new(Captures { streams: BTreeMap::new(), events: BTreeMap::new(), begun: 0 });
 
 pub(crate) fn capture_of(stream: Handle) -> Option<Capture> {
     lock(&CAPTURES).streams.get(&stream).copied()

@@ -19,13 +19,18 @@ pub(crate) fn push_configuration() -> c_int {
 }
 
 /// Blocks per SM by threads, shared memory and the architecture's own bound.
-pub(crate) fn blocks_per_sm(out: &mut c_int, _function: Handle, block: c_int, shared: usize) -> Answer {
+pub(crate) fn blocks_per_sm(
+    out: &mut c_int,
+    _function: Handle,
+    block: c_int,
+    shared: usize,
+) -> Answer {
     let arch = phantom()?.card.architecture();
     let by_threads = arch.threads_per_multiprocessor / (block.max(1) as u32).next_multiple_of(32);
-    let per_block = shared as u64 + u64::from(arch.shared_reserved_per_block);
+    let per_block = shared as u64 + arch.shared_reserved_per_block;
     let by_shared = match shared {
         0 => u32::MAX,
-        _ => (u64::from(arch.shared_per_multiprocessor) / per_block) as u32,
+        _ => (arch.shared_per_multiprocessor / per_block) as u32,
     };
     *out = by_threads.min(by_shared).min(arch.blocks_per_multiprocessor) as c_int;
     Ok(())
@@ -34,7 +39,8 @@ pub(crate) fn blocks_per_sm(out: &mut c_int, _function: Handle, block: c_int, sh
 pub(crate) fn block_size(grid: &mut c_int, block: &mut c_int) -> Answer {
     let card = phantom()?.card;
     *block = 1024;
-    *grid = (card.sm_count * (card.architecture().threads_per_multiprocessor / 1024).max(1)) as c_int;
+    *grid =
+        (card.sm_count * (card.architecture().threads_per_multiprocessor / 1024).max(1)) as c_int;
     Ok(())
 }
 

@@ -143,7 +143,8 @@ pub(crate) fn copy(to: Address, from: Address, size: usize) -> Answer {
     if to.0 == 0 || from.0 == 0 {
         return Err(Failure::InvalidValue);
     }
-    let (to_device, from_device) = (phantom.device_of(to.0).is_some(), phantom.device_of(from.0).is_some());
+    let (to_device, from_device) =
+        (phantom.device_of(to.0).is_some(), phantom.device_of(from.0).is_some());
     if to_device && (from_device || SMALL_COPY < size || !config::get().values) {
         return Ok(());
     }
@@ -159,6 +160,16 @@ pub(crate) fn copy(to: Address, from: Address, size: usize) -> Answer {
         unsafe { (from.0 as *const u8).copy_to(to.0 as *mut u8, size) };
     }
     Ok(())
+}
+
+/// Moves a small payload between two places on cards; large ones have no values to move.
+pub(crate) fn move_small(to: Address, from: Address, size: usize) {
+    let on_card =
+        |address: Address| phantom().is_ok_and(|phantom| phantom.device_of(address.0).is_some());
+    if size <= SMALL_COPY && to != from && on_card(to) && on_card(from) {
+        // SAFETY: device memory is always mapped, and the caller's buffers have `size` bytes.
+        unsafe { (from.0 as *const u8).copy_to(to.0 as *mut u8, size) };
+    }
 }
 
 pub(crate) fn copy_2d(

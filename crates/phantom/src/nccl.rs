@@ -1,4 +1,5 @@
-//! NCCL: communicators that know their size and rank; collectives are accepted and move nothing.
+//! NCCL: communicators that know their size and rank; collectives move nothing, except that small
+//! payloads arrive as if all ranks had sent the same: sizes and flags that ranks exchange make sense.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -7,6 +8,7 @@ use std::sync::Mutex;
 use cuda_abi::types::{Address, Handle, UniqueId};
 
 use crate::error::{Answer, Failure};
+use crate::memory;
 use crate::state::{lock, new_handle};
 
 /// What `ncclGetVersion` says: 2.27.0.
@@ -36,7 +38,12 @@ pub(crate) fn unique_id(out: &mut UniqueId) -> Answer {
     Ok(())
 }
 
-pub(crate) fn init_rank_config(out: &mut Handle, size: c_int, _id: UniqueId, rank: c_int) -> Answer {
+pub(crate) fn init_rank_config(
+    out: &mut Handle,
+    size: c_int,
+    _id: UniqueId,
+    rank: c_int,
+) -> Answer {
     add(out, size, rank)
 }
 
@@ -77,6 +84,74 @@ pub(crate) fn make_handle(out: &mut Handle) -> Answer {
     Ok(())
 }
 
-pub(crate) fn register(_communicator: Handle, _buffer: Address, _size: usize, out: &mut Handle) -> Answer {
+pub(crate) fn register(
+    _communicator: Handle,
+    _buffer: Address,
+    _size: usize,
+    out: &mut Handle,
+) -> Answer {
     make_handle(out)
+}
+
+/// Bytes of one element of an `ncclDataType_t`.
+fn bytes_of(dtype: c_int) -> usize {
+    match dtype {
+        0 | 1 | 10 | 11 => 1, // int8, uint8, fp8
+        6 | 9 => 2,           // half, bfloat16
+        4 | 5 | 8 => 8,       // int64, uint64, double
+        _ => 4,
+    }
+}
+
+/// Every rank sends what this one sends.
+pub(crate) fn all_gather(
+    from: Address,
+    to: Address,
+    count: usize,
+    dtype: c_int,
+    communicator: Handle,
+) -> Answer {
+    let bytes = count * bytes_of(dtype);
+    for rank in 0..get(communicator, 0)?.max(0) as usize {
+        memory::move_small(Address(to.0 + (rank * bytes) as u64), from, bytes);
+    }
+    Ok(())
+}
+
+/// The value stays as it is: right for one rank, and for averages and extremes of equal ranks.
+pub(crate) fn all_reduce(
+    from: Address,
+    to: Address,
+    count: usize,
+    dtype: c_int,
+    _operation: c_int,
+    _communicator: Handle,
+) -> Answer {
+    memory::move_small(to, from, count * bytes_of(dtype));
+    Ok(())
+}
+
+pub(crate) fn reduce(from: Address, to: Address, count: usize, dtype: c_int) -> Answer {
+    memory::move_small(to, from, count * bytes_of(dtype));
+    Ok(())
+}
+
+pub(crate) fn broadcast(from: Address, to: Address, count: usize, dtype: c_int) -> Answer {
+    memory::move_small(to, from, count * bytes_of(dtype));
+    Ok(())
+}
+
+/// This rank keeps its own part.
+pub(crate) fn reduce_scatter(
+    from: Address,
+    to: Address,
+    count: usize,
+    dtype: c_int,
+    _operation: c_int,
+    communicator: Handle,
+) -> Answer {
+    let bytes = count * bytes_of(dtype);
+    let own = get(communicator, 1)?.max(0) as usize * bytes;
+    memory::move_small(to, Address(from.0 + own as u64), bytes);
+    Ok(())
 }

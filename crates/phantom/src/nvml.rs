@@ -150,7 +150,11 @@ fn list<T: Copy>(
 }
 
 pub(crate) fn processes(device: Handle, count: &mut c_uint, out: Raw<NvmlProcess>) -> Answer {
-    list(device, count, out, |pid, used_memory| NvmlProcess { pid, used_memory, ..NvmlProcess::default() })
+    list(device, count, out, |pid, used_memory| NvmlProcess {
+        pid,
+        used_memory,
+        ..NvmlProcess::default()
+    })
 }
 
 /// The first version of the entry has only the number and the memory.

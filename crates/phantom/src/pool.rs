@@ -118,7 +118,10 @@ impl Pool {
     }
 }
 
-fn with_pool<T>(ordinal: c_int, work: impl FnOnce(&mut Pool, &mut Arena) -> T) -> Result<T, Failure> {
+fn with_pool<T>(
+    ordinal: c_int,
+    work: impl FnOnce(&mut Pool, &mut Arena) -> T,
+) -> Result<T, Failure> {
     let (index, device): (usize, &Device) = state::device(ordinal)?;
     let mut pool = lock(&device.pool);
     Ok(device.with_arena(index, |arena| work(&mut pool, arena)))

@@ -24,7 +24,14 @@ fn panel(rows: c_int, columns: c_int) -> c_int {
     elements((i64::from(rows) + i64::from(columns)) * PANEL)
 }
 
-pub(crate) fn matrix(_: Handle, m: c_int, n: c_int, _: Address, _: c_int, out: &mut c_int) -> Answer {
+pub(crate) fn matrix(
+    _: Handle,
+    m: c_int,
+    n: c_int,
+    _: Address,
+    _: c_int,
+    out: &mut c_int,
+) -> Answer {
     *out = panel(m, n);
     Ok(())
 }

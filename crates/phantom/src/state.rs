@@ -110,7 +110,14 @@ fn reserve_addresses(cards: u64) -> (u64, u64) {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new anonymous mapping, kept for the life of the process.
         let address = unsafe {
-            libc::mmap(std::ptr::null_mut(), total, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                total,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                -1,
+                0,
+            )
         };
         if address != libc::MAP_FAILED {
             // SAFETY: the range was just mapped. No huge pages: a written byte costs 4 KiB, not 2 MiB;

@@ -26,7 +26,8 @@ const UNITS: [(&str, u64); 13] = [
 /// Reads `16GiB`, `24GB`, `800MiB`, `1.5 GiB` or plain bytes.
 pub fn parse(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    let split =
+        text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let unit = unit.trim().to_ascii_lowercase();
     let number: f64 = number
@@ -41,7 +42,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
         _ => format!("`{text}` has an unknown unit: write `16GiB`, `24GB`, `800MiB` or bytes"),
     })?;
     let bytes = number * factor as f64;
-    if bytes < 1.0 || 1e18 < bytes {
+    if !(1.0..=1e18).contains(&bytes) {
         return Err(format!("`{text}` is not a size of memory"));
     }
     Ok(bytes.round() as u64)

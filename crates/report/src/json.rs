@@ -86,7 +86,10 @@ pub fn json(run: &Run) -> String {
             memory_bytes: card.memory_bytes,
             context_bytes: card.context_bytes,
             context_known: if card.context_assumed { "assumed" } else { "measured" },
-            compute_capability: format!("{}.{}", card.compute_capability.0, card.compute_capability.1),
+            compute_capability: format!(
+                "{}.{}",
+                card.compute_capability.0, card.compute_capability.1
+            ),
         }),
         software: Software {
             torch: &run.software.torch,

@@ -100,7 +100,9 @@ fn does_not_fit(run: &Run) -> String {
         format!("{} with {}", card.title, bytes::text(card.memory_bytes))
     });
     match &run.out_of_memory {
-        Some(refusal) => format!("{card} ran out of memory in {}", when(&refusal.phase, refusal.step)),
+        Some(refusal) => {
+            format!("{card} ran out of memory in {}", when(&refusal.phase, refusal.step))
+        }
         None => format!("{card} ran out of memory"),
     }
 }

@@ -15,7 +15,10 @@ pub(crate) fn doctor(words: &[String]) -> Result<u8> {
         Ok(text) => anstream::println!("ok    {label:10} {text}"),
         Err(problem) => {
             healthy = false;
-            anstream::println!("FAIL  {label:10} {}", error::text(&problem).replace("\n\n", "\n                 "));
+            anstream::println!(
+                "FAIL  {label:10} {}",
+                error::text(&problem).replace("\n\n", "\n                 ")
+            );
         }
     };
     line("fathom", Ok(env!("CARGO_PKG_VERSION").to_owned()));

@@ -35,7 +35,8 @@ fn show(run: &Run, arguments: &RunArguments) -> Result<()> {
         return Ok(());
     }
     if let Some(path) = &arguments.json {
-        fs::write(path, report::json(run)).with_context(|| format!("cannot write `{}`", path.display()))?;
+        fs::write(path, report::json(run))
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     let text = report::terminal(run, Palette::coloured());
     let text = match arguments.quiet {
@@ -56,7 +57,9 @@ enum Folder {
 impl Folder {
     fn make(out: Option<&Path>) -> Result<Folder> {
         let Some(out) = out else {
-            return Ok(Folder::Temporary(tempfile::Builder::new().prefix("fathom-run-").tempdir()?));
+            return Ok(Folder::Temporary(
+                tempfile::Builder::new().prefix("fathom-run-").tempdir()?,
+            ));
         };
         fs::create_dir_all(out).with_context(|| format!("cannot make `{}`", out.display()))?;
         let out = out.canonicalize()?;

@@ -15,8 +15,8 @@ use std::sync::Mutex;
 use super::digest::checksum;
 use crate::state::lock;
 
-/// Past this size the file is not appended to: about half a million answers.
-const LARGEST_FILE: u64 = 64 << 20;
+/// Past this size, about 300,000 answers, the file is not appended to; the next run starts it anew.
+const LARGEST_FILE: u64 = 16 << 20;
 
 /// Past this number the answers in memory are forgotten; the file still has them for the next run.
 const MOST_ANSWERS: usize = 1 << 20;
@@ -56,7 +56,7 @@ impl Answers {
     /// Reads `<folder>/<name>.txt`; without a folder the answers live as long as the process.
     pub(crate) fn open(folder: Option<&Path>, name: &str) -> Answers {
         let path = folder.map(|folder| folder.join(format!("{name}.txt")));
-        let text = path.as_ref().and_then(|path| fs::read(path).ok()).unwrap_or_default();
+        let text = path.as_deref().map(read_or_restart).unwrap_or_default();
         let known = String::from_utf8_lossy(&text).lines().filter_map(parse).collect();
         Answers { known: Mutex::new(known), file: path.and_then(open_to_append) }
     }
@@ -83,6 +83,15 @@ impl Answers {
             }
         }
     }
+}
+
+/// The content of the file; a file that has grown too large is removed.
+fn read_or_restart(path: &Path) -> Vec<u8> {
+    if fs::metadata(path).is_ok_and(|metadata| LARGEST_FILE <= metadata.len()) {
+        // Whoever cannot remove it cannot append to it either, and asks cuDNN again.
+        let _ = fs::remove_file(path);
+    }
+    fs::read(path).unwrap_or_default()
 }
 
 fn open_to_append(path: PathBuf) -> Option<File> {
@@ -145,7 +154,7 @@ mod tests {
         }
         assert!(
             line(1, &example())
-                .starts_with("00000000000000000000000000000001 0 1 1004440600000000 ")
+                .starts_with("00000000000000000000000000000001 0 1 1000440600000000 ")
         );
     }
 
@@ -154,7 +163,7 @@ mod tests {
         let whole = line(1, &example());
         let whole = whole.trim_end();
         assert_eq!(parse(&whole[..whole.len() - 3]), None);
-        assert_eq!(parse(&whole.replace("10044406", "10044407")), None);
+        assert_eq!(parse(&whole.replace("10004406", "10004407")), None);
         assert_eq!(parse(&format!("{whole}{whole}")), None);
         assert_eq!(parse(""), None);
     }
@@ -168,6 +177,20 @@ mod tests {
         assert_eq!(answers.get(1), Some(example()));
         assert_eq!(answers.get(2), None);
         assert_eq!(answers.get(3), Some(Reply::failure(3004)));
+    }
+
+    #[test]
+    fn a_file_that_grew_too_large_is_started_anew() {
+        let folder = std::env::temp_dir().join(format!("fathom-large-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("90800-card.txt");
+        fs::write(&path, line(5, &example())).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(LARGEST_FILE).unwrap();
+        let answers = Answers::open(Some(&folder), "90800-card");
+        assert_eq!(answers.get(5), None);
+        answers.put(6, &example());
+        assert_eq!(fs::metadata(&path).unwrap().len(), line(6, &example()).len() as u64);
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

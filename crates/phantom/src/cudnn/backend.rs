@@ -49,8 +49,18 @@ pub(crate) fn create(descriptor_kind: c_int, out: &mut Handle) -> Answer {
 
 pub(crate) fn destroy(handle: Handle) -> Answer {
     let gone = descriptors()?.remove(&handle);
-    // Dropped after the lock is released: the real library may have work to do.
-    drop(gone);
+    // After the lock is released: the real library may have work to do.
+    if let Some(Descriptor::Final(node)) = gone {
+        node.release();
+    }
+    Ok(())
+}
+
+/// Nothing is executed. No more is asked about a plan that is in use, so its twin can go: PyTorch
+/// keeps up to 10,000 plans, and each holds a hundred KiB in the real library.
+pub(crate) fn execute(_handle: Handle, plan: Handle) -> Answer {
+    let node = node(&*descriptors()?, plan)?;
+    node.release();
     Ok(())
 }
 

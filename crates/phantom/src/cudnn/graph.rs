@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use super::digest::Digest;
 use super::real::Twin;
 use crate::error::Failure;
+use crate::state::lock;
 
 /// `cudnnBackendDescriptorType_t`, as far as the phantom tells them apart.
 pub(crate) mod kind {
@@ -156,6 +157,12 @@ impl Node {
             .finish();
         let origin = Origin::Result { parent: parent.clone(), attribute, index };
         Node { kind, origin, key, twin: Mutex::new(twin) }
+    }
+
+    /// Frees the twin; it is made anew if somebody asks what is not known yet.
+    pub(crate) fn release(&self) {
+        let twin = lock(&self.twin).take();
+        drop(twin);
     }
 
     /// The nodes an attribute was set to.

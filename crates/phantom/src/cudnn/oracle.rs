@@ -19,6 +19,10 @@ use super::{device, model};
 use crate::error::Failure;
 use crate::{config, status};
 
+/// To be raised when the phantom answers cuDNN's own questions (driver, NVRTC) in another way: that
+/// can change what cuDNN says, and answers of earlier releases must not be found.
+const GENERATION: i64 = 1;
+
 /// What PyTorch wants to know about a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
@@ -93,7 +97,8 @@ impl Source {
         }
         let card = device::describe(&config.card, config.cuda_version);
         let answers = Answers::open(folder.as_deref(), &format!("{version}-{}", config.card.name));
-        let seed = Digest::new().number(version as i64).field(card.as_bytes()).finish();
+        let world = Digest::new().number(GENERATION).number(version as i64);
+        let seed = world.field(card.as_bytes()).finish();
         Some(Source { path, version, answers, seed })
     }
 

@@ -3,7 +3,7 @@
 //! It is asked without a device: a device property made from the catalogue's card takes the place
 //! of the handle. [`Twin`] is a descriptor in that library, built by replaying what PyTorch set.
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
@@ -79,9 +79,9 @@ impl Library {
         if handle.is_null() {
             return None;
         }
-        // SAFETY: a terminated name; null where there is no such symbol.
-        let symbol = |name: &std::ffi::CStr| {
-            let address = unsafe { libc::dlsym(handle, name.as_ptr().cast::<c_char>()) };
+        let symbol = |name: &CStr| {
+            // SAFETY: a terminated name; null where there is no such symbol.
+            let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
             (!address.is_null()).then_some(address)
         };
         let [create, destroy] =
@@ -261,7 +261,8 @@ impl Library {
                 let mut bytes = Vec::new();
                 for node in nodes {
                     // The node is kept alive by the attribute, so its twin is too.
-                    self.with_twin(node, |part| Ok(bytes.extend(part.0.to_ne_bytes())))?;
+                    let part = self.with_twin(node, |part| Ok(part.0))?;
+                    bytes.extend(part.to_ne_bytes());
                 }
                 self.set(twin, attribute.name, attribute.kind, &bytes)
             }
