@@ -161,7 +161,10 @@ class Watch:
                 }
             )
 
-        torch._C._cuda_attach_out_of_memory_observer(refused)
+        try:
+            torch._C._cuda_attach_out_of_memory_observer(refused)
+        except RuntimeError:
+            pass  # the cudaMallocAsync backend has no observers; its errors are still seen at the end
 
     def watch_end(self):
         inner = sys.excepthook

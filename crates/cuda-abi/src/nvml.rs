@@ -33,6 +33,8 @@ macro_rules! nvml {
                 nvml::processes => fn nvmlDeviceGetComputeRunningProcesses_v2(device: Handle, count: *mut c_uint, out: *mut NvmlProcess);
                 nvml::no_processes => fn nvmlDeviceGetGraphicsRunningProcesses_v3(device: Handle, count: *mut c_uint);
                 nvml::pci => fn nvmlDeviceGetPciInfo_v3(device: Handle, out: *mut NvmlPci);
+                nvml::not_on_this_card => fn nvmlDeviceGetNvLinkRemoteDeviceType();
+                nvml::not_on_this_card => fn nvmlDeviceGetGpuFabricInfoV();
                 nvml::driver_version => fn nvmlSystemGetDriverVersion(out: *mut c_char, length: c_uint);
                 nvml::driver_version => fn nvmlSystemGetNVMLVersion(out: *mut c_char, length: c_uint);
                 device::driver_version => fn nvmlSystemGetCudaDriverVersion(out: *mut c_int);
@@ -46,7 +48,6 @@ macro_rules! nvml {
                 nvmlDeviceGetFanSpeed, nvmlDeviceGetEnforcedPowerLimit,
                 nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetTotalEnergyConsumption,
                 nvmlDeviceGetMigMode, nvmlDeviceGetEccMode, nvmlDeviceGetNvLinkState,
-                nvmlDeviceGetNvLinkRemoteDeviceType, nvmlDeviceGetGpuFabricInfoV,
                 nvmlDeviceGetNvLinkRemotePciInfo_v2, nvmlDeviceGetP2PStatus,
                 nvmlDeviceGetTopologyCommonAncestor, nvmlDeviceGetCpuAffinity,
                 nvmlDeviceGetPersistenceMode, nvmlDeviceGetComputeMode,

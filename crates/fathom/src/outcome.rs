@@ -164,21 +164,28 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
 /// An out-of-memory error that was not caught, or after which no step was completed.
 fn refusal_that_ended(seen: &Seen) -> Option<OutOfMemory> {
     let process = seen.process.as_ref()?;
-    let refusal = process.refusals.last()?;
-    let end = process.end.as_ref();
-    let uncaught = end.is_some_and(|end| end.kind == "out_of_memory");
-    if !uncaught && refusal.steps_done < process.steps {
-        return None;
+    let uncaught = process.end.as_ref().filter(|end| end.kind == "out_of_memory");
+    let refusal = process.refusals.last();
+    if let (None, Some(end)) = (refusal, uncaught) {
+        // Allocators without observers: the card itself knows what it refused last.
+        return Some(OutOfMemory {
+            tried_bytes: seen.page.devices[seen.device().0].refused_bytes,
+            file: end.file.clone(),
+            line: end.line,
+            message: end.message.clone(),
+            ..OutOfMemory::default()
+        });
     }
-    let end = end.filter(|_| uncaught);
+    let refusal =
+        refusal.filter(|refusal| uncaught.is_some() || process.steps <= refusal.steps_done)?;
     Some(OutOfMemory {
         tried_bytes: refusal.tried_bytes,
-        free_bytes: refusal.free_bytes,
+        free_bytes: Some(refusal.free_bytes),
         phase: refusal.phase.clone(),
         step: refusal.step,
-        file: end.and_then(|end| end.file.clone()).or_else(|| refusal.file.clone()),
-        line: end.and_then(|end| end.line).or(refusal.line),
-        message: end.map(|end| end.message.clone()).unwrap_or_default(),
+        file: uncaught.and_then(|end| end.file.clone()).or_else(|| refusal.file.clone()),
+        line: uncaught.and_then(|end| end.line).or(refusal.line),
+        message: uncaught.map(|end| end.message.clone()).unwrap_or_default(),
     })
 }
 
@@ -238,10 +245,14 @@ fn peak_of(seen: &Seen) -> Peak {
 fn card_of(card: &gpus::Card) -> report::Card {
     report::Card {
         name: card.name.to_owned(),
-        title: card.title.to_owned(),
+        title: match card.memory_known {
+            gpus::Known::Given => "a card".to_owned(),
+            _ => card.title.to_owned(),
+        },
         memory_bytes: card.memory_bytes,
         context_bytes: card.context_bytes,
-        context_assumed: card.context_known.is_assumed(),
+        // For a card given by its memory alone the context is another card's.
+        context_assumed: card.context_known.is_assumed() || card.memory_known == gpus::Known::Given,
         compute_capability: card.compute_capability,
     }
 }

@@ -98,7 +98,10 @@ fn shebang(program: &Path) -> Option<PathBuf> {
     }
     // pip writes `'''exec' "/long/path/python" "$0" "$@"` after `#!/bin/sh`.
     let quoted = lines.next()?.strip_prefix("'''exec' ")?;
-    let path = quoted.trim_start_matches('"').split(['"', ' ']).next()?;
+    let path = match quoted.strip_prefix('"') {
+        Some(rest) => rest.split('"').next()?,
+        None => quoted.split(' ').next()?,
+    };
     Some(PathBuf::from(path)).filter(|path| is_python(path))
 }
 

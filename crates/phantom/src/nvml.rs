@@ -185,3 +185,8 @@ pub(crate) fn driver_version(out: Raw<c_char>, length: c_uint) -> Answer {
     let text = if 13000 <= config::get().cuda_version { "580.65.06" } else { "550.54.15" };
     write_text(out, length as usize, text)
 }
+
+/// What a card without NVLink and without a fabric says.
+pub(crate) fn not_on_this_card() -> Answer {
+    Err(Failure::NotSupported)
+}

@@ -68,7 +68,7 @@ impl Phantom {
         let config = config::get();
         let (base, span) = reserve_addresses(config.device_count as u64);
         let card = &config.card;
-        let capacity = card.memory_bytes.saturating_sub(card.context_bytes) / PAGE * PAGE;
+        let capacity = card.memory_bytes.saturating_sub(card.context_bytes);
         let devices = (0..config.device_count as u64)
             .map(|index| Device {
                 arena: Mutex::new(Arena::new(base + index * span, span, capacity)),

@@ -56,7 +56,7 @@ struct Peak<'a> {
 #[derive(Serialize)]
 struct OutOfMemory<'a> {
     tried_bytes: u64,
-    free_bytes: u64,
+    free_bytes: Option<u64>,
     step: u64,
     phase: &'a str,
     file: Option<&'a str>,

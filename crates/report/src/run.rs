@@ -78,8 +78,8 @@ pub struct Peak {
 pub struct OutOfMemory {
     /// What PyTorch tried to allocate.
     pub tried_bytes: u64,
-    /// What the card had left.
-    pub free_bytes: u64,
+    /// What the card had left, where that is known.
+    pub free_bytes: Option<u64>,
     /// Phase and step.
     pub phase: String,
     /// From 1.

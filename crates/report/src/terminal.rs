@@ -107,10 +107,12 @@ fn does_not_fit(run: &Run) -> String {
     }
 }
 
+/// ` in backward, step 2`; nothing where the phase is not known.
 fn when(phase: &str, step: u64) -> String {
     match phase {
-        "construction" => "construction, before the first step".to_owned(),
-        _ => format!("{phase}, step {step}"),
+        "" => String::new(),
+        "construction" => " in construction, before the first step".to_owned(),
+        _ => format!(" in {phase}, step {step}"),
     }
 }
 
@@ -120,7 +122,8 @@ fn out_of_memory(refusal: &OutOfMemory, line: &mut impl FnMut(&str, &str)) {
         _ => String::new(),
     };
     let tried = bytes::text(refusal.tried_bytes);
-    line("tried", &format!("{tried} with {} free{place}", bytes::text(refusal.free_bytes)));
+    let free = refusal.free_bytes.map(|free| format!(" with {} free", bytes::text(free)));
+    line("tried", &format!("{tried}{}{place}", free.unwrap_or_default()));
     if !refusal.message.is_empty() {
         line("PyTorch", refusal.message.lines().next().unwrap_or_default());
     }
@@ -128,21 +131,17 @@ fn out_of_memory(refusal: &OutOfMemory, line: &mut impl FnMut(&str, &str)) {
 
 fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&str, &str)) {
     let allocated = &peak.allocated;
-    line(
-        "peak",
-        &format!(
-            "allocated {} in {} (requested {})",
-            bytes::text(allocated.bytes),
-            when(&allocated.phase, allocated.step),
-            bytes::text(peak.requested.bytes),
-        ),
-    );
+    if 0 < allocated.bytes {
+        let requested = match peak.requested.bytes {
+            0 => String::new(),
+            bytes => format!(" (requested {})", bytes::text(bytes)),
+        };
+        let when = when(&allocated.phase, allocated.step);
+        line("peak", &format!("allocated {}{when}{requested}", bytes::text(allocated.bytes)));
+    }
     let reserved = &peak.reserved;
-    let mut text = format!(
-        "reserved {} in {}",
-        bytes::text(reserved.bytes),
-        when(&reserved.phase, reserved.step)
-    );
+    let mut text =
+        format!("reserved {}{}", bytes::text(reserved.bytes), when(&reserved.phase, reserved.step));
     if let Some(card) = card {
         let known = if card.context_assumed { "assumed" } else { "measured on such a card" };
         text += &format!(
@@ -151,7 +150,7 @@ fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&str, &str)) {
             bytes::text(peak.device_bytes)
         );
     }
-    line("", &text);
+    line(if 0 < allocated.bytes { "" } else { "peak" }, &text);
 }
 
 fn how(run: &Run) -> String {
