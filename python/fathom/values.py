@@ -68,9 +68,8 @@ class Values(TorchDispatchMode):
                     self.clear(func, result)
             elif result is not None:
                 self.clear(func, result)
-        else:
-            self.fill(func, args, kwargs or {}, result)
-        return result
+            return result
+        return self.fill(func, args, kwargs or {}, result)
 
     def run(self, func, args, kwargs):
         """The operator itself. What it reads back from its own kernels is zero, never stale."""
@@ -85,9 +84,12 @@ class Values(TorchDispatchMode):
 
     def fill(self, func, args, kwargs, result):
         if not (is_on_card(args) or is_on_card((result,))):
-            return
+            return result
         try:
-            self.store(result, self.compute(func, args, kwargs))
+            value = self.compute(func, args, kwargs)
+            if is_sparse(result):  # how many elements it has is a matter of values
+                return self.to_card(value, result.device)
+            self.store(result, value)
         except Unknown:
             self.clear(func, result)
         except NotImplementedError:
@@ -95,6 +97,7 @@ class Values(TorchDispatchMode):
             self.clear(func, result)
         except Exception:  # a check that these values do not pass: the result stays unknown
             self.clear(func, result)
+        return result
 
     def compute(self, func, args, kwargs):
         if func in self.without_cpu_kernel:
@@ -122,7 +125,9 @@ class Values(TorchDispatchMode):
     def store(self, result, value):
         if isinstance(result, torch.Tensor):
             target = self.memory.alias(result) if result.is_cuda else result
-            if target.data_ptr() != value.data_ptr():
+            if target.shape != value.shape:  # what is kept for the backward pass differs between CPU and card
+                target.zero_()
+            elif target.data_ptr() != value.data_ptr():
                 target.copy_(value)
         elif isinstance(result, (list, tuple)):
             for item, item_value in zip(result, value):
@@ -132,9 +137,12 @@ class Values(TorchDispatchMode):
         """Small results whose value is not known are zero; results written in place stay as they are."""
         results = result if isinstance(result, (list, tuple)) else (result,)
         for item, spec in zip(results, func._schema.returns):
-            if isinstance(item, torch.Tensor) and item.is_cuda and spec.alias_info is None:
-                if item.numel() and item.untyped_storage().nbytes() <= SMALL_BYTES:
-                    ctypes.memset(item.data_ptr(), 0, item.untyped_storage().nbytes())
+            if not isinstance(item, torch.Tensor) or not item.is_cuda or spec.alias_info is not None:
+                continue
+            if item.layout is torch.strided and item.numel():
+                storage = item.untyped_storage()
+                if storage.nbytes() <= SMALL_BYTES:
+                    ctypes.memset(storage.data_ptr(), 0, storage.nbytes())
 
     # -- shapes and scalars that depend on values -------------------------------------------------
 
@@ -167,11 +175,13 @@ class Values(TorchDispatchMode):
                 indices.append(index)
         args = (args[0], indices, *args[2:])
         result = self.run(func, args, kwargs)
-        if not has_large(args) and not has_large((result,)):
-            self.fill(func, args, kwargs, result)
-        return result
+        if has_large(args) or has_large((result,)):
+            return result
+        return self.fill(func, args, kwargs, result)
 
     def to_card(self, value, device):
+        if is_sparse(value):
+            return rebuild(value, lambda part: self.to_card(part, device))
         if isinstance(value, torch.Tensor):
             result = torch.empty(value.shape, dtype=value.dtype, device=device)
             if result.untyped_storage().nbytes() <= SMALL_BYTES:
@@ -201,9 +211,11 @@ class Memory:
 
     def alias(self, tensor):
         """A CPU tensor on the same addresses, if the tensor is small enough to hold values."""
-        if type(tensor) not in PLAIN or tensor.layout is not torch.strided:
+        if type(tensor) not in PLAIN:
             raise Unknown
-        if tensor.untyped_storage().nbytes() > SMALL_BYTES or tensor.is_conj() or tensor.is_neg():
+        if tensor.layout is not torch.strided:
+            return rebuild(tensor, self.alias)
+        if tensor.untyped_storage().nbytes() > SMALL_BYTES:
             raise Unknown
         dtype = tensor.dtype
         typed = self.typed.get(dtype)
@@ -212,7 +224,28 @@ class Memory:
         if tensor.numel() == 0:
             return torch.empty_strided(tensor.size(), tensor.stride(), dtype=dtype)
         offset = (tensor.data_ptr() - self.base) // typed.element_size()
-        return typed.as_strided(tensor.size(), tensor.stride(), offset)
+        view = typed.as_strided(tensor.size(), tensor.stride(), offset)
+        view = view.conj() if tensor.is_conj() else view
+        return view._neg_view() if tensor.is_neg() else view
+
+
+def rebuild(tensor, part):
+    """A sparse tensor made of other parts: the same elements elsewhere."""
+    if tensor.layout is torch.sparse_coo:
+        return torch.sparse_coo_tensor(
+            part(tensor._indices()), part(tensor._values()), tensor.size(),
+            is_coalesced=tensor.is_coalesced(), check_invariants=False,
+        )  # fmt: skip
+    if tensor.layout is torch.sparse_csr:
+        rows, columns, values = tensor.crow_indices(), tensor.col_indices(), tensor.values()
+        return torch.sparse_csr_tensor(
+            part(rows), part(columns), part(values), tensor.size(), check_invariants=False
+        )
+    raise Unknown
+
+
+def is_sparse(value):
+    return isinstance(value, torch.Tensor) and value.layout is not torch.strided
 
 
 def kind_of(func):
