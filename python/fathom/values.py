@@ -61,7 +61,7 @@ class Values(TorchDispatchMode):
             return func(*args, **kwargs) if kwargs else func(*args)
         if kind >= DYNAMIC and is_on_card(args):
             return self.dynamic(func, kind, args, kwargs or {})
-        result = self.run(func, args, kwargs)
+        result = func(*args, **kwargs) if kwargs else func(*args)
         if has_large(args) or has_large((result,)):
             if type(result) is torch.Tensor:
                 if result.numel() <= SMALL_ELEMENTS and result.is_cuda:
@@ -70,15 +70,6 @@ class Values(TorchDispatchMode):
                 self.clear(func, result)
             return result
         return self.fill(func, args, kwargs or {}, result)
-
-    def run(self, func, args, kwargs):
-        """The operator itself. What it reads back from its own kernels is zero, never stale."""
-        reads_zero = self.memory.reads_zero
-        reads_zero.value = 1
-        try:
-            return func(*args, **kwargs) if kwargs else func(*args)
-        finally:
-            reads_zero.value = 0
 
     # -- the ordinary case: the operator has run, its small results are filled in ------------------
 
@@ -154,9 +145,9 @@ class Values(TorchDispatchMode):
         except Exception:
             if kind == DYNAMIC:
                 self.note(func)
-            return self.run(func, args, kwargs)
+            return func(*args, **kwargs)
         if kind == SCALAR:
-            self.run(func, args, kwargs)  # the operator's own synchronisation and allocations
+            func(*args, **kwargs)  # the operator's own synchronisation and allocations
             return value
         return self.to_card(value, next(tensors(args)).device)
 
@@ -174,7 +165,7 @@ class Values(TorchDispatchMode):
                 self.note(func)
                 indices.append(index)
         args = (args[0], indices, *args[2:])
-        result = self.run(func, args, kwargs)
+        result = func(*args, **kwargs)
         if has_large(args) or has_large((result,)):
             return result
         return self.fill(func, args, kwargs, result)
@@ -205,7 +196,6 @@ class Memory:
         if phantom.fathom_arena(ctypes.byref(base), ctypes.byref(size)) != 0:
             raise RuntimeError("the phantom has no memory")
         self.base = base.value
-        self.reads_zero = ctypes.c_int.in_dll(phantom, "fathom_reads_zero")
         self.bytes = torch.frombuffer((ctypes.c_uint8 * size.value).from_address(self.base), dtype=torch.uint8)
         self.typed = {}
 
@@ -287,7 +277,21 @@ def install():
     global _mode
     _mode = Values()
     _mode.__enter__()
+    _print_with_values()
     os.register_at_fork(after_in_child=_leave)
+
+
+def _print_with_values():
+    """Tensors are printed with all modes off; with ours on, the printed values are the true ones."""
+    inner = torch._tensor_str._str
+
+    def _str(self, *, tensor_contents=None):
+        if torch._C._len_torch_dispatch_stack() != 1:
+            return inner(self, tensor_contents=tensor_contents)
+        with torch.no_grad():
+            return torch._tensor_str._str_intern(self, tensor_contents=tensor_contents)
+
+    torch._tensor_str._str = _str
 
 
 def _leave():

@@ -1,11 +1,11 @@
 //! Device memory: allocation, queries, and copies that move nothing.
 //!
-//! The device computes nothing, so most copies have nothing to move: large data that goes to the
-//! card is dropped, and what is read back is zero. Small data is written to the card's addresses,
-//! where the doorway computes on it.
+//! The device computes nothing, so copies have little to move. Small data that goes to the card is
+//! written to its addresses, where the doorway computes on it; large data is dropped. What is read
+//! back here is zero, never the stale bytes of memory that no kernel wrote: the doorway, which knows
+//! the tensors, fills in the true values of small ones.
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::types::{Address, PointerAttributes};
@@ -15,14 +15,8 @@ use crate::ffi::Raw;
 use crate::state::{self, phantom};
 use crate::{config, context, device, host, status};
 
-/// Copies of up to this much move bytes: the doorway's bound for small tensors.
+/// Copies to the card of up to this much are written: the doorway's bound for small tensors.
 const SMALL_COPY: usize = 512 << 10;
-
-/// Set by the doorway while an operator runs: what it reads back then are results of its own
-/// kernels, which did not run, so the bytes there are stale and zero is the better answer.
-#[unsafe(no_mangle)]
-#[allow(non_upper_case_globals, reason = "a C name")]
-pub static fathom_reads_zero: AtomicI32 = AtomicI32::new(0);
 
 pub(crate) fn malloc(out: &mut Address, size: usize) -> Answer {
     let (index, device) = state::device(device::current_ordinal())?;
@@ -148,8 +142,7 @@ pub(crate) fn copy(to: Address, from: Address, size: usize) -> Answer {
     if to_device && (from_device || SMALL_COPY < size || !config::get().values) {
         return Ok(());
     }
-    let unknown = SMALL_COPY < size || fathom_reads_zero.load(Relaxed) != 0;
-    if from_device && unknown {
+    if from_device {
         if SMALL_COPY < size {
             status::page().zero_reads.fetch_add(1, Relaxed);
         }
