@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
 FATHOM := target/release/fathom
+OTHERS := 2.13.0 2.6.0
 
 .PHONY: demo build test test-rust test-python fmt lint bench clean
 
@@ -27,8 +28,11 @@ fmt:
 test-rust:
 	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace; fi
 
-test-python: build $(VENV)/test.stamp
+test-python: build $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
 	$(VENV)/bin/python -m pytest tests -q
+
+bench: build $(VENV)/test.stamp
+	$(VENV)/bin/python bench/step.py
 
 # torch comes alone: of NVIDIA's packages only cuDNN is needed, which is asked for workspaces.
 $(VENV)/torch.stamp: requirements/torch.txt requirements/runtime.txt
@@ -38,6 +42,12 @@ $(VENV)/torch.stamp: requirements/torch.txt requirements/runtime.txt
 
 $(VENV)/test.stamp: $(VENV)/torch.stamp requirements/test.txt
 	$(PIP) -r requirements/test.txt
+	touch $@
+
+# Other builds of torch that must work: CUDA 13.0 and CUDA 12.4.
+.venvs/%/torch.stamp: requirements/runtime.txt
+	$(PYTHON) -m venv .venvs/$*
+	.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torch==$* -r requirements/runtime.txt -r requirements/pytest.txt
 	touch $@
 
 clean:

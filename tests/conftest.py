@@ -4,9 +4,11 @@ The tests run in an ordinary interpreter and start `target/release/fathom`. Only
 phantom itself, started by test_on_phantom.py.
 """
 
+import itertools
 import json
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,8 +24,12 @@ collect_ignore = [] if IS_ON_PHANTOM else ["on_phantom"]
 
 
 def python_of(version):
-    """The Python of a torch that is tested besides the default one, `make build-torches` makes them."""
+    """The Python of a torch that is tested besides the default one, `make test` makes them."""
     return ROOT / ".venvs" / version / "bin" / "python"
+
+
+# Every torch that is tested, the default one first.
+PYTHONS = {"2.15.0": PYTHON, "2.13.0": python_of("2.13.0"), "2.6.0": python_of("2.6.0")}
 
 
 def missing(path, cure):
@@ -35,7 +41,7 @@ class Fathom:
 
     def __init__(self, folder):
         self.folder = folder
-        self.count = 0
+        self.numbers = itertools.count()
 
     def command(self, *words, timeout=120, **options):
         """`fathom WORDS…`"""
@@ -49,8 +55,7 @@ class Fathom:
 
     def __call__(self, *command, flags=(), **options):
         """`fathom run --json FILE FLAGS… -- COMMAND…`: the report and the finished process."""
-        self.count += 1
-        path = self.folder / f"report{self.count}.json"
+        path = self.folder / f"report{next(self.numbers)}.json"
         done = self.command("run", "--json", path, *flags, "--", *command, **options)
         report = json.loads(path.read_text()) if path.exists() else None
         return report, done
@@ -59,9 +64,62 @@ class Fathom:
         """A script of tests/scripts with the default Python."""
         return self(PYTHON, SCRIPTS / f"{name}.py", *arguments, flags=("--gpu", gpu, *flags), **options)
 
+    def trains(self, name):
+        """A script of tests/scripts that trains, with the abort on every call that is not simulated."""
+        path, start = SCRIPTS / f"{name}.py", (PYTHON,)
+        if name == "distributed_one":
+            start = (PYTHON.parent / "torchrun", "--nproc-per-node", "1")
+        return self(*start, path, flags=("--gpu", "rtx3090"), env={"FATHOM_STRICT": "1"})
+
+    def inside(self, version):
+        """tests/on_phantom with one torch."""
+        # Short tracebacks: pytest would print arguments, and these may be tensors as large as the card.
+        inner = ("-m", "pytest", "tests/on_phantom", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfEX")
+        flags = ("--steps", "0", "--gpu", "rtx3090", "--timeout", "110")
+        return self(PYTHONS[version], *inner, flags=flags, env={"PYTHONDONTWRITEBYTECODE": "1"})
+
     def code(self, text, gpu="rtx3090", flags=(), **options):
         """`python -c TEXT` with the default Python."""
         return self(PYTHON, "-c", text, flags=("--gpu", gpu, *flags), **options)
+
+
+class Shared:
+    """Runs that several tests look at, each made once.
+
+    One thread works through the list from its end while the tests begin at its front, so that two cores are
+    busy: who needs a run that has not begun makes it at once.
+    """
+
+    def __init__(self, run, keys):
+        self.run = run
+        self.done = {}
+        self.pool = ThreadPoolExecutor(1)
+        self.begun = {key: self.pool.submit(run, *key) for key in reversed(keys)}
+
+    def __call__(self, *key):
+        if key not in self.done:
+            begun = self.begun.get(key)
+            alone = begun is None or begun.cancel()
+            self.done[key] = self.run(*key) if alone else begun.result()
+        return self.done[key]
+
+    def close(self):
+        self.pool.shutdown(cancel_futures=True)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "shares(kind, name): the test looks at a run that is made in the background")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests that look at shared runs come last; the runs they need are known from now on."""
+    config.shared_runs = list(dict.fromkeys(mark.args for item in items for mark in item.iter_markers("shares")))
+    items.sort(key=lambda item: any(item.iter_markers("shares")))
+
+
+def shared_by(kind, names):
+    """Parameters whose tests look at the shared runs of these names."""
+    return [pytest.param(name, marks=pytest.mark.shares(kind, name)) for name in names]
 
 
 def environment(changes=None):
@@ -80,3 +138,22 @@ def fathom(tmp_path_factory):
     if not PYTHON.exists():
         missing(PYTHON, "run `make build`")
     return Fathom(tmp_path_factory.mktemp("reports"))
+
+
+@pytest.fixture(scope="session")
+def shared(request, fathom):
+    """`shared("script", NAME)` and `shared("inside", VERSION)`: the report and the finished process."""
+
+    def run(kind, name):
+        return {"script": fathom.trains, "inside": fathom.inside}[kind](name)
+
+    runs = Shared(run, request.config.shared_runs)
+    yield runs
+    runs.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def begin_shared(request):
+    """The background begins with the first test, not with the first that needs it."""
+    if getattr(request.config, "shared_runs", None) and FATHOM.exists() and PYTHON.exists():
+        request.getfixturevalue("shared")

@@ -112,6 +112,26 @@ macro_rules! cuda {
                 driver::register_log => fn cuLogsRegisterCallback(callback: Address, data: Address, out: *mut Handle);
                 driver::proc_address => fn cuGetProcAddress(name: *const c_char, out: *mut Address, version: c_int, flags: u64);
                 driver::proc_address_v2 => fn cuGetProcAddress_v2(name: *const c_char, out: *mut Address, version: c_int, flags: u64, found: *mut c_int);
+                // The same by their plain names: some callers look them up without the version.
+                device::total_memory => fn cuDeviceTotalMem(out: *mut usize, device: c_int);
+                context::create => fn cuCtxCreate(out: *mut Handle, flags: c_uint, device: c_int);
+                memory::malloc => fn cuMemAlloc(out: *mut Address, size: usize);
+                memory::free => fn cuMemFree(address: Address);
+                memory::info => fn cuMemGetInfo(free: *mut usize, total: *mut usize);
+                memory::address_range => fn cuMemGetAddressRange(base: *mut Address, size: *mut usize, address: Address);
+                memory::copy => fn cuMemcpyHtoD(to: Address, from: Address, size: usize);
+                memory::copy => fn cuMemcpyDtoH(to: Address, from: Address, size: usize);
+                memory::copy => fn cuMemcpyDtoD(to: Address, from: Address, size: usize);
+                memory::copy => fn cuMemcpyHtoDAsync(to: Address, from: Address, size: usize);
+                memory::copy => fn cuMemcpyDtoHAsync(to: Address, from: Address, size: usize);
+                memory::copy => fn cuMemcpyDtoDAsync(to: Address, from: Address, size: usize);
+                host::alloc => fn cuMemAllocHost(out: *mut Address, size: usize);
+                host::register => fn cuMemHostRegister(address: Address, size: usize);
+                host::device_pointer => fn cuMemHostGetDevicePointer(out: *mut Address, address: Address);
+                stream::destroy => fn cuStreamDestroy(stream: Handle);
+                graph::capture_info_v2 => fn cuStreamGetCaptureInfo(stream: Handle, status: *mut c_int, id: *mut u64, graph: *mut Handle, dependencies: *mut Address, count: *mut usize);
+                event::destroy => fn cuEventDestroy(event: Handle);
+                module::global => fn cuModuleGetGlobal(out: *mut Address, size: *mut usize);
             }
             values {}
             silent {
@@ -124,6 +144,7 @@ macro_rules! cuda {
                 cuLinkAddData_v2, cuLinkAddData, cuLinkAddFile_v2, cuKernelSetAttribute, cuLinkDestroy, cuTensorMapEncodeTiled,
                 cuTensorMapEncodeIm2col, cuTensorMapReplaceAddress, cuProfilerStart, cuProfilerStop,
                 cuMemPrefetchAsync, cuMemAdvise, cuLogsUnregisterCallback,
+                cuCtxDestroy, cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxReset, cuMemsetD8, cuMemsetD16, cuMemsetD32, cuStreamWriteValue32, cuStreamWaitValue32, cuLinkAddFile,
             }
             refused {
                 cuMemExportToShareableHandle, cuMemImportFromShareableHandle,

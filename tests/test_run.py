@@ -1,0 +1,409 @@
+"""`fathom run` as a command: what it starts, what it says, and its exit codes."""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, environment
+
+# A model of 64 MiB, three steps of it need some 300 MiB; imports nothing but torch.
+TRAIN = """
+import torch
+model = torch.nn.Linear(4096, 4096, device="cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(50):
+    model(torch.randn(8, 4096, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print("step", step, flush=True)
+"""
+ONE = "import torch; torch.ones(1, device='cuda')"
+# A function of NVIDIA's libraries that is on the list of what is not simulated.
+UNSIMULATED = "cudaIpcGetMemHandle"
+# The third step is taken, then the script is stopped inside `optimizer.step()`.
+STEPS = ["step 0", "step 1"]
+
+
+def said(done):
+    return [line for line in done.stdout.splitlines() if line.startswith("step ")]
+
+
+@pytest.fixture
+def train(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(TRAIN)
+    return path
+
+
+def assert_refused(done, message, hint=""):
+    """Bad input: one clear message with a hint, exit code 2, nothing on stdout."""
+    assert done.returncode == 2, done
+    assert message in done.stderr and f"hint: {hint}" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr and "panicked" not in done.stderr and done.stdout == ""
+
+
+# -- exit codes ---------------------------------------------------------------------------------------
+
+
+def test_0_fits(fathom, train):
+    report, done = fathom(PYTHON, train, flags=("--gpu", "RTX 3090"))
+    assert done.returncode == 0 and said(done) == STEPS
+    assert (report["schema"], report["verdict"], report["steps"]) == ("fathom.report/1", "fits", 3)
+    assert report["stopped"] and report["gpu"]["name"] == "rtx3090" and report["gpu"]["compute_capability"] == "8.6"
+    # The script's output comes first, the report after it.
+    assert done.stdout.index("step 1") < done.stdout.index("FITS")
+    for line in (r"^FITS  NVIDIA GeForce RTX 3090", r"^peak +allocated", r"^ +reserved .*context", r"^run +3 steps, then stopped"):
+        assert re.search(line, done.stdout, re.M), done.stdout
+
+
+def test_1_over_budget(fathom):
+    for budget, code in (("257MiB", 1), ("258MiB", 0)):  # 2 MiB and the context
+        report, done = fathom.code(ONE, flags=("--budget", budget))
+        assert (done.returncode, report["exit_code"], report["verdict"]) == (code, code, ["fits", "does_not_fit"][code])
+        assert report["budget_bytes"] == int(budget[:3]) << 20 and report["out_of_memory"] is None
+        assert ("over the budget of 257.0 MiB" in done.stdout) == bool(code)
+
+
+def test_2_bad_usage(fathom):
+    assert fathom.command("run", "--gpu", "rtx3090").returncode == 2
+    assert fathom.command("run", "--no-such-flag", "--", "true").returncode == 2
+    assert fathom.command("run", "--gpu", "rtx3090", "--memory", "4GiB", "--", "true").returncode == 2
+    assert fathom.command("no-such-verb").returncode == 2
+    assert_refused(fathom.command("run", "--memory", "lots", "--", "true"), "lots", "for example")
+    assert_refused(fathom.command("run", "--values", "maybe", "--", "true"), "maybe", "write `on` or `off`")
+
+
+def test_3_the_script_fails(fathom):
+    report, done = fathom.script("fails")
+    assert (done.returncode, report["verdict"], report["exit_code"]) == (3, "script_failed", 3)
+    assert "Traceback" in done.stderr and "ValueError: the learning rate is not what it was" in done.stderr
+    assert "SCRIPT FAILED  ValueError: the learning rate is not what it was (exit code 1)" in done.stdout
+    assert report["steps"] == 1 and report["peak"]["allocated_bytes"] > 0
+
+
+def test_3_the_script_exits_with_a_code_or_a_signal(fathom):
+    report, done = fathom.code("import sys; sys.exit(7)")
+    assert done.returncode == 3 and "exit code 7" in report["failure"]
+    report, done = fathom.code("import os; os.kill(os.getpid(), 11)")
+    assert done.returncode == 3 and "signal 11" in report["failure"]
+
+
+def test_3_a_hang_is_ended(fathom):
+    began = time.monotonic()
+    report, done = fathom.script("sleeps", flags=("--timeout", "6"))
+    assert time.monotonic() - began < 20
+    assert (done.returncode, report["verdict"]) == (3, "script_failed") and "timeout" in report["failure"]
+    assert report["steps"] == 1 and report["peak"]["allocated_bytes"] > 0  # what was seen until then
+
+
+def test_interrupted_by_the_user(fathom, tmp_path):
+    """Ctrl-C reaches the whole group; the report still comes."""
+    path = tmp_path / "report.json"
+    words = [FATHOM, "run", "--gpu", "rtx3090", "--json", path, "--", PYTHON, SCRIPTS / "sleeps.py"]
+    process = subprocess.Popen(
+        words, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout.readline().startswith("step 0")
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=30)
+    report = json.loads(path.read_text())
+    assert process.returncode == 3 and "KeyboardInterrupt" in stderr
+    assert report["failure"] == "interrupted" and report["steps"] == 1 and "SCRIPT FAILED  interrupted" in stdout
+
+
+# -- bad input ----------------------------------------------------------------------------------------
+
+
+def test_an_unknown_card(fathom):
+    assert_refused(fathom.command("run", "--gpu", "rtx3091", "--", "true"), "rtx3091")
+    assert "rtx3090" in fathom.command("run", "--gpu", "rtx3091", "--", "true").stderr
+    assert "a100-80g" in fathom.command("run", "--gpu", "a100", "--", "true").stderr
+    assert_refused(fathom.command("gpus", "voodoo2"), "voodoo2")
+
+
+def test_a_command_that_is_not_there(fathom, tmp_path):
+    assert_refused(fathom.command("run", "--", "no-such-command"), "`no-such-command` was not found", "check the spelling")
+    assert_refused(fathom.command("run", "--", "no-such-script.py"), "was not found", "to run a Python file: `fathom run -- python")
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
+    assert_refused(fathom.command("run", "--", script), "is not executable", "`chmod +x")
+    assert_refused(fathom.command("run", "--", tmp_path), "was not found")
+
+
+def test_a_python_without_torch(fathom, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    done = fathom.command("run", "--", tmp_path / "bare/bin/python", "-c", "print('not reached')")
+    assert_refused(done, "has no torch", "`")
+    assert "pip install --no-deps torch" in done.stderr
+
+
+def test_a_torch_without_cuda(fathom, tmp_path):
+    package = tmp_path / "packages/torch"
+    (package / "lib").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "version.py").write_text("__version__ = '2.15.0+cpu'\ncuda: str | None = None\n")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    words = ("run", "--", tmp_path / "bare/bin/python", "-c", "print('not reached')")
+    done = fathom.command(*words, env={"PYTHONPATH": tmp_path / "packages"})
+    assert_refused(done, "torch 2.15.0+cpu of", "install the CUDA build")
+
+
+def test_a_report_that_cannot_be_written(fathom, train):
+    done = fathom.command("run", "--gpu", "rtx3090", "--json", "/no/such/folder/r.json", "--", PYTHON, train)
+    assert done.returncode == 2 and "/no/such/folder/r.json" in done.stderr
+
+
+def test_a_file_of_settings_with_a_mistake(fathom, tmp_path):
+    (tmp_path / "fathom.toml").write_text("gpus = 'rtx3090'\n")
+    assert_refused(fathom.command("run", "--", "true", cwd=tmp_path), "fathom.toml", "known keys")
+
+
+# -- ways to start a script ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flag", ["-I", "-E"])
+def test_flags_of_python(fathom, train, flag):
+    report, done = fathom(PYTHON, flag, train)
+    assert done.returncode == 0 and said(done) == STEPS and report["steps"] == 3, done.stderr
+    assert report["peak"]["allocated_bytes"] > 64 << 20
+
+
+def test_a_module(fathom, train):
+    report, done = fathom(PYTHON, "-m", "train", cwd=train.parent)
+    assert done.returncode == 0 and report["steps"] == 3, done.stderr
+
+
+def test_a_script_on_stdin(fathom):
+    report, done = fathom(PYTHON, "-", stdin=None, input=TRAIN)
+    assert done.returncode == 0 and said(done) == STEPS and report["steps"] == 3, done.stderr
+
+
+def test_a_script_that_reads_stdin(fathom):
+    _, done = fathom.code("print(input() * 2)", stdin=None, input="six\n")
+    assert done.returncode == 0 and done.stdout.startswith("sixsix\n")
+
+
+def test_a_script_with_an_interpreter_line(fathom, train):
+    train.write_text(f"#!{PYTHON}\n{TRAIN}")
+    train.chmod(train.stat().st_mode | stat.S_IXUSR)
+    report, done = fathom(train)
+    assert done.returncode == 0 and report["steps"] == 3, done.stderr
+
+
+def test_a_shell_script(fathom, train):
+    script = train.parent / "run.sh"
+    script.write_text(f"#!/bin/sh\nset -e\necho before\n{PYTHON} {train}\necho after\n")
+    script.chmod(0o755)
+    report, done = fathom(script, flags=("--gpu", "rtx3090"))
+    assert done.returncode == 0 and said(done) == STEPS and report["steps"] == 3, done.stderr
+    assert done.stdout.splitlines()[0] == "before" and "after" in done.stdout.splitlines()
+    report, done = fathom("sh", "-c", f"exec {PYTHON} {train}", flags=("--gpu", "rtx3090"))
+    assert done.returncode == 0 and report["steps"] == 3, done.stderr
+
+
+def test_torchrun_that_fails(fathom, tmp_path):
+    """torchrun with one process that trains is in test_scripts.py."""
+    script = tmp_path / "fails.py"
+    script.write_text("import torch\ntorch.ones(1, device='cuda')\nraise ValueError('nothing to learn')\n")
+    report, done = fathom(PYTHON.parent / "torchrun", "--nproc-per-node", "1", script, flags=("--gpu", "rtx3090"))
+    assert done.returncode == 3 and report["verdict"] == "script_failed" and "ValueError: nothing to learn" in report["failure"]
+
+
+def test_a_script_that_uses_the_card_in_a_child(fathom):
+    code = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', sys.argv[1]]))"
+    report, done = fathom(PYTHON, "-c", code, TRAIN, flags=("--gpu", "rtx3090"))
+    assert done.returncode == 0 and report["steps"] == 3 and said(done) == STEPS, done.stderr
+
+
+def test_a_forked_worker_does_not_end_the_run(fathom):
+    code = f"""
+import os
+{TRAIN.replace('print("step", step, flush=True)', '''
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    print("step", step, flush=True)''')}
+"""
+    report, done = fathom.code(code)
+    assert done.returncode == 0 and report["steps"] == 3 and said(done) == STEPS, done.stderr
+
+
+def test_a_script_that_catches_everything(fathom):
+    code = TRAIN.replace("    optimizer.step()", "    try:\n        optimizer.step()\n    except BaseException:\n        pass")
+    report, done = fathom.code(code)
+    assert done.returncode == 0 and report["stopped"] and 3 <= report["steps"] < 10, done.stderr
+
+
+def test_what_runs_at_exit_still_runs(fathom):
+    code = "import atexit; atexit.register(print, 'step off')\ntry:" + TRAIN.replace("\n", "\n    ") + "\nfinally:\n    print('step out')"
+    report, done = fathom.code(code)
+    assert done.returncode == 0 and said(done) == [*STEPS, "step out", "step off"], done.stdout
+
+
+# -- processes that are not about a GPU ---------------------------------------------------------------
+
+
+def test_a_command_without_torch_is_itself(fathom):
+    report, done = fathom("/bin/echo", "hello", flags=("--gpu", "rtx3090"))
+    assert done.returncode == 0 and done.stdout.splitlines()[0] == "hello" and done.stderr == ""
+    assert report["verdict"] == "fits" and report["peak"] is None and "did not use the GPU" in done.stdout
+    report, done = fathom("sh", "-c", "exit 9")
+    assert (done.returncode, report["failure"]) == (3, "exit code 9")
+
+
+def test_tools_work_with_the_phantom_loaded(fathom, tmp_path):
+    (tmp_path / "main.c").write_text('#include <stdio.h>\nint main(void) { puts("compiled"); return 0; }\n')
+    report, done = fathom("sh", "-c", "cc main.c -o main && ./main && ls | sort | head -1 && git --version", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.splitlines()[:2] == ["compiled", "main"], done.stderr
+    assert done.stderr == ""
+
+
+def test_a_python_that_only_uses_the_cpu(fathom):
+    report, done = fathom.code("import torch; print(torch.ones(3).sum().item(), torch.cuda.is_available())")
+    assert done.returncode == 0 and done.stdout.startswith("3.0 True\n") and report["peak"] is None
+    assert "did not use the GPU" in done.stdout
+
+
+# -- output -------------------------------------------------------------------------------------------
+
+
+def test_json_on_stdout(fathom):
+    done = fathom.command("run", "--gpu", "rtx3090", "--json", "-", "--", PYTHON, "-c", ONE)
+    report = json.loads(done.stdout)
+    assert report["schema"] == "fathom.report/1" and report["peak"]["allocated_bytes"] == 512
+    assert report["peak"]["requested_bytes"] == 4 and report["peak"]["reserved_bytes"] == 2 << 20
+    assert report["peak"]["device_bytes"] == (2 << 20) + report["gpu"]["context_bytes"]
+
+
+def test_quiet_and_verbose(fathom):
+    _, done = fathom.code(ONE, flags=("--quiet", "--verbose"))
+    assert len(done.stdout.splitlines()) == 1 and done.stdout.startswith("FITS")
+    assert "gpu = rtx3090 (flag)" in done.stderr and "steps = " in done.stderr
+
+
+def test_no_colour_in_a_pipe(fathom):
+    for variables in ({"NO_COLOR": None}, {"NO_COLOR": "1", "TERM": "xterm-256color"}):
+        done = fathom.command("run", "--gpu", "rtx3090", "--", "true", env=variables)
+        assert "FITS" in done.stdout and "\x1b" not in done.stdout + done.stderr
+        done = fathom.command("run", "--gpu", "rtx3091", "--", "true", env=variables)
+        assert "error" in done.stderr and "\x1b" not in done.stdout + done.stderr
+
+
+def test_colour_on_a_terminal(fathom):
+    def on_terminal(**variables):
+        main, side = os.openpty()
+        process = subprocess.Popen(
+            [FATHOM, "run", "--", "true"], cwd=ROOT, stdin=side, stdout=side, stderr=side,
+            env=environment({"TERM": "xterm-256color", "CI": None, "NO_COLOR": None, **variables}),
+        )  # fmt: skip
+        os.close(side)
+        process.wait(timeout=30)
+        text = b""
+        try:
+            while chunk := os.read(main, 4096):
+                text += chunk
+        except OSError:  # how a terminal says that it was closed
+            pass
+        os.close(main)
+        return text.decode()
+
+    assert "\x1b[" in on_terminal()
+    plain = on_terminal(NO_COLOR="1")
+    assert "FITS" in plain and "\x1b" not in plain
+
+
+def test_files_of_a_run_are_kept_on_request(fathom, tmp_path):
+    out = tmp_path / "kept"
+    for _ in range(2):  # the second run replaces the files of the first
+        report, done = fathom.code(ONE, flags=("--out", out))
+        assert done.returncode == 0 and report["peak"]["allocated_bytes"] == 512
+    kept = list(out.glob("process.*.json"))
+    assert len(kept) == 1 and json.loads(kept[0].read_text())["torch"].startswith("2.")
+
+
+def test_steps(fathom, train):
+    report, done = fathom(PYTHON, train, flags=("--gpu", "rtx3090", "--steps", "5"))
+    assert report["steps"] == 5 and len(said(done)) == 4 and report["stopped"]
+
+
+def test_without_a_card_memory_is_unlimited(fathom):
+    code = "import torch; x = torch.empty(100 << 30, dtype=torch.uint8, device='cuda')"
+    report, done = fathom(PYTHON, "-c", code)
+    assert done.returncode == 0 and report["gpu"] is None and report["peak"]["allocated_bytes"] == 100 << 30
+    cards = [card["name"] for card in report["fits_on"]]
+    assert "h200" in cards and "a100-80g" not in cards and "fits on" in done.stdout
+    assert all(card["memory_bytes"] > 100 << 30 for card in report["fits_on"])
+
+
+# -- settings -----------------------------------------------------------------------------------------
+
+
+def test_settings_come_from_a_file_the_environment_and_flags(fathom, train):
+    (train.parent / "fathom.toml").write_text("gpu = 'rtx4090'\nsteps = 2\n")
+    report, _ = fathom(PYTHON, train, cwd=train.parent)
+    assert (report["gpu"]["name"], report["steps"]) == ("rtx4090", 2)
+    done = fathom.command("run", "--verbose", "--gpu", "t4", "--", "true", cwd=train.parent, env={"FATHOM_STEPS": "4"})
+    assert "gpu = t4 (flag)" in done.stderr and "steps = 4 (environment)" in done.stderr and "FITS" in done.stdout
+
+
+@pytest.mark.parametrize("settings", ["expandable_segments:True", "backend:cudaMallocAsync"])
+def test_settings_of_the_allocator(fathom, settings):
+    """Trains, then takes all memory: an out-of-memory error after 50 good steps."""
+    code = TRAIN + """
+print("backend", torch.cuda.get_allocator_backend(), torch.cuda.max_memory_reserved() >> 20, flush=True)
+x = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(99)]
+"""
+    report, done = fathom.code(code, env={"PYTORCH_CUDA_ALLOC_CONF": settings}, flags=("--steps", "0"))
+    assert report["steps"] == 50, done.stderr
+    backend, reserved = re.search(r"^backend (\w+) (\d+)$", done.stdout, re.M).groups()
+    assert backend == ("native" if "expandable" in settings else "cudaMallocAsync") and 128 < int(reserved) < 256
+    assert (done.returncode, report["verdict"]) == (1, "does_not_fit") and "torch.OutOfMemoryError" in done.stderr
+    assert 22 << 30 < report["peak"]["allocated_bytes"] <= report["peak"]["device_bytes"] <= report["gpu"]["memory_bytes"]
+
+
+def test_what_is_not_simulated_says_so(fathom):
+    """The scripts of test_scripts.py run with FATHOM_STRICT=1: they call nothing of the kind."""
+    code = ONE + "; import ctypes; f = ctypes.CDLL(None).%s; f(); f(); print('went on')" % UNSIMULATED
+    report, done = fathom.code(code)
+    assert done.returncode == 0 and "went on" in done.stdout and done.stderr.count(UNSIMULATED) == 1
+    assert any("not simulated" in note and UNSIMULATED in note for note in report["notes"]), report["notes"]
+    report, done = fathom.code(code, env={"FATHOM_STRICT": "1"})
+    assert done.returncode == 3 and "went on" not in done.stdout and UNSIMULATED in done.stderr
+
+
+def test_a_real_card_does_not_get_in_the_way(fathom):
+    code = "import torch; print(torch.cuda.device_count(), torch.cuda.get_device_name())"
+    _, done = fathom.code(code, env={"CUDA_VISIBLE_DEVICES": ""})
+    assert done.stdout.startswith("1 NVIDIA GeForce RTX 3090\n")
+
+
+def test_a_cache_folder_with_a_blank(fathom, train, tmp_path):
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    variables = {"XDG_CACHE_HOME": folder, "FATHOM_CACHE": None, "TMPDIR": tmp_path}
+    report, done = fathom(PYTHON, train, env=variables)
+    assert done.returncode == 0 and report["steps"] == 3 and "cannot be preloaded" not in done.stderr, done.stderr
+
+
+def test_a_new_cache_folder(fathom, train, tmp_path):
+    variables = {"FATHOM_CACHE": tmp_path / "cache"}
+    report, done = fathom(PYTHON, train, env=variables)
+    assert done.returncode == 0 and report["steps"] == 3, done.stderr
+    assert list((tmp_path / "cache/stubs").rglob("libcudart.so.*"))
+    before = sorted((tmp_path / "cache/stubs").rglob("*"))
+    assert fathom.command("doctor", "--", PYTHON, env=variables).returncode == 0
+    assert sorted((tmp_path / "cache/stubs").rglob("*")) == before
+
+
+def test_another_preloaded_library_is_kept(fathom, train):
+    """A user's own LD_PRELOAD stays; here the C library itself, which changes nothing."""
+    code = "import os; print(os.environ['LD_PRELOAD'].split(':')[-1])"
+    report, done = fathom(PYTHON, "-c", code, env={"LD_PRELOAD": "libm.so.6"})
+    assert done.returncode == 0 and done.stdout.startswith("libm.so.6\n"), done.stderr
