@@ -13,8 +13,16 @@ use std::path::{Path, PathBuf};
 use super::elf::{self, Library};
 use super::{Error, file_name};
 
-/// What programs open by name at run time, so that no library lists it as needed.
-const ALWAYS: [&str; 2] = ["libcuda.so.1", "libnvidia-ml.so.1"];
+/// What programs open by name at run time, so that no library lists it as needed. cuBLASLt and NVRTC
+/// are opened by the real cuDNN, which may be of another CUDA generation than torch.
+pub(super) const ALWAYS: [&str; 6] = [
+    "libcublasLt.so.12",
+    "libcublasLt.so.13",
+    "libcuda.so.1",
+    "libnvidia-ml.so.1",
+    "libnvrtc.so.12",
+    "libnvrtc.so.13",
+];
 
 /// Where NVIDIA's SONAMEs begin.
 const SONAME_STARTS: [&str; 3] = ["libcu", "libnv", "libnccl"];
