@@ -157,6 +157,9 @@ fn key(phantom: &Path, libraries: &[LibraryFile]) -> Result<String, Error> {
     };
     let mut hash = Fnv::default();
     hash.write(&FORMAT.to_le_bytes());
+    for soname in scan::ALWAYS.iter().chain(needed_without_scan()) {
+        hash.write(soname.as_bytes());
+    }
     for file in [&phantom].into_iter().chain(libraries) {
         let (seconds, nanoseconds) = file.modified;
         hash.write(file.path.as_os_str().as_bytes());
