@@ -93,6 +93,22 @@ impl Seen {
         used.enumerate().max_by_key(|(_, bytes)| *bytes).unwrap_or((0, 0))
     }
 
+    /// Another cuDNN than torch's own gives good sizes, but not the exact ones.
+    fn workspaces(&self) -> Workspaces {
+        match self.page.workspaces {
+            0 => Workspaces::None,
+            1 if self.foreign_cudnn().is_none() => Workspaces::Exact,
+            _ => Workspaces::Modelled,
+        }
+    }
+
+    /// The versions that answered and that torch has, where they differ.
+    fn foreign_cudnn(&self) -> Option<(u64, u64)> {
+        let asked = u64::from(self.page.cudnn_version);
+        let own = self.process.as_ref().map_or(0, |process| process.cudnn);
+        (asked != 0 && own != 0 && asked / 100 != own / 100).then_some((asked, own))
+    }
+
     fn end(&self) -> Option<&End> {
         self.process.as_ref().and_then(|process| process.end.as_ref())
     }
@@ -139,11 +155,11 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         exit_code,
         card: settings.card.as_ref().map(card_of),
         software: process.map(software_of).unwrap_or_default(),
-        workspaces: match all.iter().map(|seen| seen.page.workspaces).max().unwrap_or(0) {
-            0 => Workspaces::None,
-            1 => Workspaces::Exact,
-            _ => Workspaces::Modelled,
-        },
+        workspaces: all
+            .iter()
+            .map(Seen::workspaces)
+            .max_by_key(|source| *source as u8)
+            .unwrap_or(Workspaces::None),
         steps: process.map_or(0, |process| process.steps),
         stopped,
         wall_seconds: ended.seconds,
@@ -257,12 +273,16 @@ fn card_of(card: &gpus::Card) -> report::Card {
     }
 }
 
+/// 92600 as `9.26.0`.
+fn cudnn_text(version: u64) -> String {
+    format!("{}.{}.{}", version / 10_000, version % 10_000 / 100, version % 100)
+}
+
 fn software_of(process: &Process) -> Software {
-    let cudnn = process.cudnn;
     Software {
         torch: process.torch.clone(),
         cuda: process.cuda.clone(),
-        cudnn: format!("{}.{}.{}", cudnn / 10_000, cudnn % 10_000 / 100, cudnn % 100),
+        cudnn: cudnn_text(process.cudnn),
         python: process.python.clone(),
     }
 }
@@ -321,13 +341,11 @@ fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String> {
             "the script's Python was not reached: only the card's own count is known".to_owned(),
         );
     }
-    if let Some(process) = process
-        && run.workspaces == Workspaces::Exact
-        && u64::from(main.page.cudnn_version) / 100 != process.cudnn / 100
-    {
+    if let Some((asked, own)) = main.foreign_cudnn() {
         notes.push(format!(
-            "workspaces were asked of cuDNN {}, torch uses {}",
-            main.page.cudnn_version, process.cudnn
+            "workspaces were asked of cuDNN {}, since torch's own {} cannot answer without a card",
+            cudnn_text(asked),
+            cudnn_text(own)
         ));
     }
     notes

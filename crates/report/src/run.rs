@@ -11,15 +11,15 @@ pub enum Verdict {
     ScriptFailed,
 }
 
-/// Where convolution workspaces came from.
+/// Where convolution workspaces came from, the weakest source last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workspaces {
+    /// None were needed.
+    None,
     /// From the real cuDNN, for this card.
     Exact,
     /// From a model.
     Modelled,
-    /// None were needed.
-    None,
 }
 
 /// The card the run was made for.
