@@ -1,0 +1,153 @@
+//! Events of PyTorch's caching allocator, and marks between them.
+
+use crate::owner::{OwnerId, TextId};
+
+/// One thing that happened. Actions of the allocator are named as in PyTorch's memory snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A block was handed out. `size` is what was asked for; the block may be larger.
+    Alloc {
+        /// Start of the block.
+        address: u64,
+        /// Bytes asked for.
+        size: u64,
+        /// The raw stream; 0 is the default stream.
+        stream: u64,
+        /// Who asked.
+        owner: OwnerId,
+        /// Private pool, as (0, 0) for the default pool.
+        pool: (u32, u32),
+    },
+    /// The block was given back by its user; streams may still use it.
+    FreeRequested {
+        /// Start of the block.
+        address: u64,
+        /// Bytes asked for when it was made.
+        size: u64,
+    },
+    /// The block went back to its pool.
+    FreeCompleted {
+        /// Start of the block.
+        address: u64,
+        /// Bytes asked for when it was made.
+        size: u64,
+    },
+    /// A segment was taken from the card.
+    SegmentAlloc {
+        /// Start of the segment.
+        address: u64,
+        /// Its length.
+        size: u64,
+        /// The raw stream.
+        stream: u64,
+        /// Private pool, as (0, 0) for the default pool.
+        pool: (u32, u32),
+    },
+    /// A segment was given back to the card.
+    SegmentFree {
+        /// Start of the segment.
+        address: u64,
+        /// Its length.
+        size: u64,
+    },
+    /// Pages of an expandable segment were mapped.
+    SegmentMap {
+        /// Start of the pages.
+        address: u64,
+        /// Their length.
+        size: u64,
+        /// The raw stream.
+        stream: u64,
+        /// Private pool, as (0, 0) for the default pool.
+        pool: (u32, u32),
+    },
+    /// Pages of an expandable segment were unmapped.
+    SegmentUnmap {
+        /// Start of the pages.
+        address: u64,
+        /// Their length.
+        size: u64,
+    },
+    /// The card had no room, and PyTorch raised its error.
+    OutOfMemory {
+        /// Rounded bytes of the request.
+        size: u64,
+        /// What the card had left.
+        free: u64,
+        /// The raw stream.
+        stream: u64,
+    },
+    /// Not the allocator's: something the reader should know at this point.
+    Mark(Mark),
+}
+
+/// What runs from a mark on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Before the first forward pass.
+    #[default]
+    Construction,
+    /// Up to a backward pass.
+    Forward,
+    /// Inside a backward pass.
+    Backward,
+    /// Between backward pass and optimizer: clipping, unscaling.
+    BeforeOptimizer,
+    /// Inside an optimizer's step.
+    Optimizer,
+    /// Forward passes without gradients.
+    Evaluation,
+    /// Writing a checkpoint.
+    Saving,
+    /// After the last step.
+    AfterTraining,
+}
+
+/// What a live allocation turned out to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Category {
+    /// Nobody said.
+    #[default]
+    Unknown,
+    /// A parameter.
+    Weights,
+    /// A parameter's gradient.
+    Gradients,
+    /// An optimizer's state.
+    Optimizer,
+    /// Kept by autograd for the backward pass.
+    Activations,
+    /// A batch, or part of one.
+    Inputs,
+    /// A module's buffer.
+    Buffers,
+    /// Another copy of the parameters: an average, a teacher.
+    ModelCopies,
+    /// Parameters cast by autocast.
+    Casts,
+    /// Made and dropped on the way.
+    Temporaries,
+    /// Scratch memory of a library.
+    Workspace,
+}
+
+/// A mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// From here on this phase runs.
+    Phase {
+        /// Which.
+        phase: Phase,
+        /// Optimizer steps taken so far, plus one.
+        step: u32,
+    },
+    /// The live allocation that contains `address` is this.
+    Name {
+        /// Inside the allocation.
+        address: u64,
+        /// What it is.
+        category: Category,
+        /// Its name, e.g. `encoder.weight`, and what else is known: `encoder.weight [512, 512] float32`.
+        name: TextId,
+    },
+}

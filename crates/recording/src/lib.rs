@@ -1,0 +1,48 @@
+//! The narrow waist: what happened to one card's memory, as a flat list of events, and who did it.
+//!
+//! Whatever can be turned into a [`Recording`] can be replayed and explained: runs on the phantom,
+//! runs on a real card, memory snapshots. Sizes are bytes, addresses are the card's own, and the
+//! order of events is the order in which PyTorch's allocator saw them.
+//!
+//! - [`event`]: the events and the marks between them;
+//! - [`owner`]: module, operator, source line, phase and step behind an allocation;
+//! - [`text`]: one event per line, for people and tests.
+
+pub mod event;
+pub mod owner;
+pub mod text;
+
+pub use event::{Category, Event, Mark, Phase};
+pub use owner::{Frame, FrameId, Owner, OwnerId, Stack, StackId, Text, TextId};
+
+/// Facts about the run, such as the versions of torch and CUDA and the card.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// As torch reports it, e.g. `2.15.0+cu132`; empty if not known.
+    pub torch: String,
+    /// `PYTORCH_CUDA_ALLOC_CONF` of the run; empty for the defaults.
+    pub allocator_settings: String,
+    /// Total memory of the card; 0 if not known.
+    pub memory_bytes: u64,
+    /// Memory of the card that PyTorch cannot have: the context; 0 if not known.
+    pub context_bytes: u64,
+}
+
+/// One card's memory over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// Versions and the card.
+    pub about: About,
+    /// Names of modules, operators, files, functions; events refer to them by [`TextId`].
+    pub texts: Text,
+    /// Source lines.
+    pub frames: Vec<Frame>,
+    /// Call stacks, sharing their outer parts.
+    pub stacks: Vec<Stack>,
+    /// Who allocated; events refer to them by [`OwnerId`].
+    pub owners: Vec<Owner>,
+    /// Segments and blocks that were there when recording began, as events that make them.
+    pub start: Vec<Event>,
+    /// What happened, in order.
+    pub events: Vec<Event>,
+}
