@@ -15,19 +15,20 @@ from conftest import PYTHON, ROOT, SCRIPTS, environment, missing, python_of, sha
 GOLDEN = ROOT / "tests" / "golden" / "peaks.json"
 KINDS = ("requested_bytes", "allocated_bytes", "reserved_bytes")
 
-# Script: where workspaces come from, and the phase of the allocated peak.
+# Script: where workspaces come from, and the phase of the allocated peak. Convolutions are asked of cuDNN;
+# recurrent layers use its older calls, whose sizes are modelled.
 TRAINS = {
     "resnet50_sgd": ("exact", {"forward", "backward"}),
     "bert_large_adamw": ("none", {"backward", "optimizer"}),
     "amp_transformer": ("none", {"forward", "backward"}),
     "sd_unet": ("exact", {"backward", "optimizer"}),
     "detection": ("exact", {"forward", "backward"}),
-    "lstm": (None, {"forward", "backward"}),
+    "lstm": ("modelled", {"forward", "backward"}),
     "gpt2_trainer": ("none", {"forward", "backward"}),
     "timm_vit": ("exact", {"forward", "backward"}),
     "lightning_module": ("exact", {"forward", "backward"}),
     "compiled_transformer": ("none", {"forward", "backward"}),
-    "cnn_zoo": ("exact", {"forward", "backward"}),
+    "cnn_zoo": ("modelled", {"forward", "backward"}),
     "gan_two_optimizers": ("exact", {"forward", "backward"}),
     "nn_transformer_adam": ("none", {"forward", "backward", "optimizer"}),
     "distributed_one": ("none", {"forward", "backward", "optimizer"}),
@@ -51,8 +52,7 @@ def test_trains_three_steps(shared, name):
     assert (report["verdict"], report["exit_code"], done.returncode) == ("fits", 0, 0), shown
     assert report["steps"] == STEPS.get(name, 3) and report["stopped"] is True, shown
     workspaces, phases = TRAINS[name]
-    if workspaces:
-        assert report["software"]["workspaces"] == workspaces, shown
+    assert report["software"]["workspaces"] == workspaces, shown
     assert report["peak"]["phase"] in phases and 1 <= report["peak"]["step"] <= report["steps"], report["peak"]
     assert "Traceback" not in done.stderr, shown
     assert done.stdout.splitlines()[-1].strip() and re.search(r"^FITS  NVIDIA GeForce RTX 3090 has", done.stdout, re.M)
