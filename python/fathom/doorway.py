@@ -1,53 +1,60 @@
 """Opened by the phantom while a process imports torch: installs what `fathom run` asked for.
 
-The user's set-up is left alone. The only promise needed from torch is that whatever is queued with
-`torch.cuda._lazy_call` runs when CUDA is initialised, before the first allocation.
+The user's set-up is left alone. Promises needed: Python's import system marks a module that is being
+imported, and whatever is queued with `torch.cuda._lazy_call` runs when CUDA is initialised, before the
+first allocation.
 """
 
-import importlib.util
 import os
 import sys
 
 
 def open():
-    """Arrange for :func:`install` to run when this process first uses CUDA."""
-    cuda = sys.modules.get("torch.cuda")
-    if cuda is not None and hasattr(cuda, "_lazy_call"):
-        cuda._lazy_call(install)
-    else:
-        sys.meta_path.insert(0, _AfterImport("torch.cuda", lambda module: module._lazy_call(install)))
+    """Go on when torch is imported: this runs in the middle of that."""
+    torch = sys.modules.get("torch")
+    spec = getattr(torch, "__spec__", None)
+    if spec is not None and getattr(spec, "_initializing", False):
+        when_imported(spec, ready)
+    elif torch is not None:
+        ready()
 
 
-def install():
-    """Install the watch and the values in a process that is about to use the card."""
+def ready():
+    """Torch is there; the card is not used yet."""
+    import torch
+
     try:
-        from . import values, watch
-
-        watch.install()
+        torch.cuda._lazy_call(watch_the_card)
         if os.environ.get("FATHOM_VALUES", "on") != "off":
+            from . import values
+
             values.install()
     except Exception as error:  # the user's script matters more than our report of it
-        print(f"fathom: the doorway could not be opened: {type(error).__name__}: {error}", file=sys.stderr)
+        complain(error)
 
 
-class _AfterImport:
-    """A finder that calls `then(module)` once, when the named module has been executed."""
+def watch_the_card():
+    """Runs when CUDA is initialised, before the first allocation."""
+    try:
+        from . import watch
 
-    def __init__(self, name, then):
-        self.name, self.then = name, then
+        watch.install()
+    except Exception as error:
+        complain(error)
 
-    def find_spec(self, name, path=None, target=None):
-        if name != self.name:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
 
-        def exec_module(module):
-            execute(module)
-            self.then(module)
+def complain(error):
+    print(f"fathom: the doorway could not be opened: {type(error).__name__}: {error}", file=sys.stderr)
 
-        spec.loader.exec_module = exec_module
-        return spec
+
+def when_imported(spec, then):
+    """The import system itself says when a module is complete: it clears a flag of the module's spec."""
+
+    class Spec(type(spec)):
+        def __setattr__(self, name, value):
+            super().__setattr__(name, value)
+            if name == "_initializing" and not value:
+                self.__class__ = Spec.__base__
+                then()
+
+    spec.__class__ = Spec

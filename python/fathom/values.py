@@ -1,121 +1,129 @@
 """True values for small tensors, so that shapes and control flow computed on the card are right.
 
-Kernels do not run on the phantom. But its memory is ordinary host memory, so an operator whose
-tensors are all small is computed a second time by PyTorch's CPU kernel, on the same addresses: first
-the operator itself runs (allocations are PyTorch's own), then its result is filled in. A small result
-of large inputs is set to zero, so that stale bytes are never read. Large data stays what it is: not
-computed, read back as zeros.
+Kernels do not run on the phantom. But its memory is ordinary host memory, so a torch function whose
+tensors are all small is computed a second time by PyTorch's CPU kernels, on the same addresses: first
+the function itself runs, undisturbed (allocations and the autograd graph are PyTorch's own), then its
+result is filled in. A small result of large inputs is set to zero, so that stale bytes are never read.
+Large data stays what it is: not computed, read back as zeros.
 
-Operators whose result *shape* depends on values are computed on the CPU first, and the result is
-placed on the card. Where their inputs are too large to be known, that is noted: the report says so.
+Functions whose result *shape* depends on values get their values first. Where those are not known
+because the inputs are large, that is noted: the report says so.
+
+A function mode is used, not a dispatch mode: PyTorch's own code takes other paths while a dispatch mode
+is on (gradients are added out of place, for one), and the peaks would not be its own any more.
 """
 
 import collections
 import ctypes
+import functools
 import os
 import sys
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import value_rules as rules
+
 # Tensors of at most this many elements, in a storage of at most this many bytes, hold true values.
-SMALL_ELEMENTS = int(os.environ.get("FATHOM_SMALL_ELEMENTS") or 1 << 16)
+SMALL_ELEMENTS = 1 << 16
 SMALL_BYTES = 8 * SMALL_ELEMENTS
 
+# A backward pass can have true values when no more than this is allocated on the card.
+TINY_BYTES = 64 << 20
+
 PLAIN = {torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)}
-
-# What an operator needs from us; found once per operator.
-VIEW, NORMAL, DYNAMIC, SCALAR = range(4)
-
-aten = torch.ops.aten
-COPIES = {aten._to_copy.default, aten.copy_.default, aten.copy.default, aten.clone.default}
-MASKED = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default, aten._index_put_impl_.default}
 
 
 class Unknown(Exception):
     """An argument whose value is not known."""
 
 
-class Values(TorchDispatchMode):
+class Values(TorchFunctionMode):
     def __init__(self):
         super().__init__()
-        self.kinds = {}
         self.without_cpu_kernel = set()
         self.unreal = collections.Counter()
-        self.memory = Memory()
         self.generator = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
 
-    @classmethod
-    def ignore_compile_internals(cls):
-        return True  # torch.compile may compile although this mode is on
+    @functools.cached_property
+    def memory(self):
+        return Memory()
 
-    @classmethod
-    def _should_skip_dynamo(cls):
-        return False  # no wrapper around each call: compiled code never traces into this mode
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kind = self.kinds.get(func)
-        if kind is None:
-            kind = self.kinds[func] = kind_of(func)
-        if kind == VIEW:
-            return func(*args, **kwargs) if kwargs else func(*args)
-        if kind >= DYNAMIC and is_on_card(args):
-            return self.dynamic(func, kind, args, kwargs or {})
-        result = func(*args, **kwargs) if kwargs else func(*args)
-        if has_large(args) or has_large((result,)):
-            if type(result) is torch.Tensor:
-                if result.numel() <= SMALL_ELEMENTS and result.is_cuda:
-                    self.clear(func, result)
-            elif result is not None:
-                self.clear(func, result)
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if torch.compiler.is_compiling() or func in rules.PLAIN_GETTERS:
+            return func(*args, **kwargs)
+        special = rules.SPECIAL.get(func)
+        if special is not None and is_on_card(args, kwargs):
+            return special(self, func, args, kwargs)
+        result = func(*args, **kwargs)
+        if isinstance(result, rules.NOT_TENSORS) and not rules.writes(func, result):
             return result
-        return self.fill(func, args, kwargs or {}, result)
+        return self.complete(func, args, kwargs, result)
 
-    # -- the ordinary case: the operator has run, its small results are filled in ------------------
+    def complete(self, func, args, kwargs, result):
+        """The function has run: small results are filled in if all is small, else they are zero."""
+        if has_large(args) or has_large((result,)) or has_large(kwargs.values()):
+            self.clear(args, result)
+            return result
+        return self.fill(func, args, kwargs, result)
+
+    # -- the ordinary case: the function has run, its small results are filled in -------------------
 
     def fill(self, func, args, kwargs, result):
-        if not (is_on_card(args) or is_on_card((result,))):
+        if not (is_on_card((result,)) or is_on_card(args, kwargs)):
             return result
         try:
-            value = self.compute(func, args, kwargs)
-            if is_sparse(result):  # how many elements it has is a matter of values
-                return self.to_card(value, result.device)
-            self.store(result, value)
+            with torch.no_grad():
+                value = self.compute(func, args, kwargs)
+                if is_sparse(result):  # how many elements it has is a matter of values
+                    return self.to_card(value, result.device)
+                self.store(result, value)
         except Unknown:
-            self.clear(func, result)
+            self.clear(args, result)
         except NotImplementedError:
             self.without_cpu_kernel.add(func)
-            self.clear(func, result)
+            self.clear(args, result)
         except Exception:  # a check that these values do not pass: the result stays unknown
-            self.clear(func, result)
+            self.clear(args, result)
         return result
 
     def compute(self, func, args, kwargs):
+        """The same function of the same values, on the CPU."""
         if func in self.without_cpu_kernel:
             raise Unknown
         args = tuple(self.to_cpu(value) for value in args)
         kwargs = {name: self.to_cpu(value) for name, value in kwargs.items()}
-        if torch.Tag.nondeterministic_seeded not in func.tags:
+        if torch.is_autocast_enabled("cuda"):
+            with torch.autocast("cpu", dtype=torch.get_autocast_dtype("cuda")):
+                return func(*args, **kwargs)
+        if not rules.is_random(func):
             return func(*args, **kwargs)
-        if any(argument.name == "generator" for argument in func._schema.arguments):
-            return func(*args, **{**kwargs, "generator": self.generator})
         with torch.random.fork_rng(devices=[]):  # the user's own random numbers are not used up
-            return func(*args, **kwargs)
+            torch.set_rng_state(self.generator.get_state())
+            value = func(*args, **kwargs)
+            self.generator.set_state(torch.get_rng_state())
+        return value
 
     def to_cpu(self, value):
         if isinstance(value, torch.Tensor):
-            return self.memory.alias(value) if value.is_cuda else value
+            return self.memory.alias(value) if value.is_cuda else value.detach()
         if isinstance(value, (list, tuple)):
-            return type(value)(self.to_cpu(item) for item in value)
+            parts = [self.to_cpu(item) for item in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
         if isinstance(value, torch.device) and value.type == "cuda":
             return torch.device("cpu")
+        if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+            return "cpu"
         if isinstance(value, torch.Generator):
             return self.generator
         return value
 
     def store(self, result, value):
         if isinstance(result, torch.Tensor):
-            target = self.memory.alias(result) if result.is_cuda else result
+            # `.data` has a version counter of its own: autograd must not see a change.
+            target = self.memory.alias(result) if result.is_cuda else result.data
             if target.shape != value.shape:  # what is kept for the backward pass differs between CPU and card
                 target.zero_()
             elif target.data_ptr() != value.data_ptr():
@@ -124,51 +132,27 @@ class Values(TorchDispatchMode):
             for item, item_value in zip(result, value):
                 self.store(item, item_value)
 
-    def clear(self, func, result):
-        """Small results whose value is not known are zero; results written in place stay as they are."""
-        results = result if isinstance(result, (list, tuple)) else (result,)
-        for item, spec in zip(results, func._schema.returns):
-            if not isinstance(item, torch.Tensor) or not item.is_cuda or spec.alias_info is not None:
-                continue
-            if item.layout is torch.strided and item.numel():
+    def clear(self, args, result):
+        """Fresh small results whose value is not known are zero; what was written in place stays."""
+        for item in tensors((result,)):
+            if item.is_cuda and item.layout is torch.strided and item.numel() and type(item) in PLAIN:
                 storage = item.untyped_storage()
-                if storage.nbytes() <= SMALL_BYTES:
+                if storage.nbytes() <= SMALL_BYTES and not shares(storage, args):
                     ctypes.memset(storage.data_ptr(), 0, storage.nbytes())
 
-    # -- shapes and scalars that depend on values -------------------------------------------------
+    # -- backward passes run in C++, where no function mode reaches ---------------------------------
 
-    def dynamic(self, func, kind, args, kwargs):
-        if func in MASKED:
-            return self.masked(func, args, kwargs)
-        try:
-            value = self.compute(func, args, kwargs)
-        except Exception:
-            if kind == DYNAMIC:
-                self.note(func)
-            return func(*args, **kwargs)
-        if kind == SCALAR:
-            func(*args, **kwargs)  # the operator's own synchronisation and allocations
-            return value
-        return self.to_card(value, next(tensors(args)).device)
+    def run_backward(self, inner, args, kwargs, parameters):
+        """Gradients of toy graphs are computed; in all others the small ones are zero, not stale."""
+        if torch.cuda.memory_allocated() <= TINY_BYTES and is_toy(args[0]):
+            with _Backward(self):
+                return inner(*args, **kwargs)
+        result = inner(*args, **kwargs)
+        self.clear((), result)
+        self.clear((), [p.grad for p in parameters() if p.numel() <= SMALL_ELEMENTS and p.grad is not None])
+        return result
 
-    def masked(self, func, args, kwargs):
-        """Boolean masks whose values are known become positions; the operator itself runs."""
-        indices = []
-        for index in args[1]:
-            if index is None or index.dtype not in (torch.bool, torch.uint8) or not index.is_cuda:
-                indices.append(index)
-                continue
-            try:
-                positions = self.memory.alias(index).nonzero(as_tuple=True)
-                indices.extend(self.to_card(positions, index.device))
-            except Unknown:
-                self.note(func)
-                indices.append(index)
-        args = (args[0], indices, *args[2:])
-        result = func(*args, **kwargs)
-        if has_large(args) or has_large((result,)):
-            return result
-        return self.fill(func, args, kwargs, result)
+    # -- for the special rules ----------------------------------------------------------------------
 
     def to_card(self, value, device):
         if is_sparse(value):
@@ -180,11 +164,40 @@ class Values(TorchDispatchMode):
             return result
         return type(value)(self.to_card(item, device) for item in value)
 
+    def positions(self, func, mask):
+        """Where a mask on the card is true; the mask itself if that is not known."""
+        try:
+            found = self.memory.alias(mask).nonzero(as_tuple=True)
+        except Unknown:
+            self.note(func)
+            return [mask]
+        return [self.to_card(part, mask.device) for part in found]
+
     def note(self, func):
         from .watch import user_frame
 
         where = user_frame(sys._getframe(2))
-        self.unreal[(str(func), where.get("file"), where.get("line"))] += 1
+        name = getattr(func, "__name__", str(func))
+        self.unreal[(name, where.get("file"), where.get("line"))] += 1
+
+
+class _Backward(TorchDispatchMode):
+    """Completes operators of a backward pass, those that read nothing but what functions have filled in.
+
+    A dispatch mode changes how gradients are added, and so the peak: only toy graphs get it.
+    """
+
+    def __init__(self, values):
+        super().__init__()
+        self.values = values
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if func._schema.name.removeprefix("aten::") in rules.SAFE_IN_BACKWARD:
+            return self.values.complete(func, args, kwargs, result)
+        self.values.clear(args, result)
+        return result
 
 
 class Memory:
@@ -204,7 +217,7 @@ class Memory:
         if type(tensor) not in PLAIN:
             raise Unknown
         if tensor.layout is not torch.strided:
-            return rebuild(tensor, self.alias)
+            return rebuild(tensor.detach(), self.alias)
         if tensor.untyped_storage().nbytes() > SMALL_BYTES:
             raise Unknown
         dtype = tensor.dtype
@@ -216,7 +229,7 @@ class Memory:
         offset = (tensor.data_ptr() - self.base) // typed.element_size()
         view = typed.as_strided(tensor.size(), tensor.stride(), offset)
         view = view.conj() if tensor.is_conj() else view
-        return view._neg_view() if tensor.is_neg() else view
+        return torch._neg_view(view) if tensor.is_neg() else view
 
 
 def rebuild(tensor, part):
@@ -234,18 +247,32 @@ def rebuild(tensor, part):
     raise Unknown
 
 
+def is_toy(roots):
+    """Whether all that a backward pass gives gradients to is small together; stops where it is not."""
+    nodes = [root.grad_fn for root in tensors((roots,)) if root.grad_fn is not None]
+    seen, elements = set(nodes), 0
+    while nodes:
+        node = nodes.pop()
+        leaf = getattr(node, "variable", None)
+        elements += leaf.numel() if leaf is not None else 0
+        if elements > SMALL_ELEMENTS:
+            return False
+        following = [after for after, _ in node.next_functions if after is not None and after not in seen]
+        seen.update(following)
+        nodes.extend(following)
+    return True
+
+
 def is_sparse(value):
     return isinstance(value, torch.Tensor) and value.layout is not torch.strided
 
 
-def kind_of(func):
-    if torch.Tag.dynamic_output_shape in func.tags or func in MASKED:
-        return DYNAMIC
-    if torch.Tag.data_dependent_output in func.tags:
-        return SCALAR
-    returns = func._schema.returns
-    views = [r.alias_info is not None and not r.alias_info.is_write for r in returns]
-    return VIEW if views and all(views) else NORMAL
+def shares(storage, values):
+    address = storage.data_ptr()
+    for tensor in tensors(values):
+        if tensor.is_cuda and tensor.layout is torch.strided and tensor.untyped_storage().data_ptr() == address:
+            return True
+    return False
 
 
 def has_large(values):
@@ -258,8 +285,10 @@ def has_large(values):
     return False
 
 
-def is_on_card(values):
-    return any(tensor.is_cuda for tensor in tensors(values))
+def is_on_card(values, named=None):
+    if any(tensor.is_cuda for tensor in tensors(values)):
+        return True
+    return bool(named) and any(tensor.is_cuda for tensor in tensors(named.values()))
 
 
 def tensors(values):
@@ -277,25 +306,56 @@ def install():
     global _mode
     _mode = Values()
     _mode.__enter__()
-    _print_with_values()
     os.register_at_fork(after_in_child=_leave)
+    _step_aside()
+    torch.UntypedStorage.cpu = _with_values(torch.UntypedStorage.cpu)
 
 
-def _print_with_values():
-    """Tensors are printed with all modes off; with ours on, the printed values are the true ones."""
-    inner = torch._tensor_str._str
+def run_backward(inner, args, kwargs, parameters):
+    if _mode is None:
+        return inner(*args, **kwargs)
+    return _mode.run_backward(inner, args, kwargs, parameters)
 
-    def _str(self, *, tensor_contents=None):
-        if torch._C._len_torch_dispatch_stack() != 1:
-            return inner(self, tensor_contents=tensor_contents)
-        with torch.no_grad():
-            return torch._tensor_str._str_intern(self, tensor_contents=tensor_contents)
 
-    torch._tensor_str._str = _str
+def _with_values(inner):
+    """Storages, which is what is saved to files, are copied below the functions."""
+
+    @functools.wraps(inner)
+    def cpu(self):
+        copy = inner(self)
+        if _mode is not None and self.device.type == "cuda" and self.nbytes() <= SMALL_BYTES:
+            ctypes.memmove(copy.data_ptr(), self.data_ptr(), self.nbytes())
+        return copy
+
+    return cpu
+
+
+def _step_aside():
+    """Torch's own Python code asks whether somebody overrides it, and then takes another way: not for us.
+
+    So its Python functions run as ever, and the mode sees the built-in functions that they call.
+    """
+    for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
+        inner = getattr(torch.overrides, name)
+        replacement = _ignoring_our_mode(inner, is_list=name == "has_torch_function")
+        for module in list(sys.modules.values()):
+            if getattr(module, "__name__", "").startswith("torch") and vars(module).get(name) is inner:
+                setattr(module, name, replacement)
+
+
+def _ignoring_our_mode(inner, is_list):
+    @functools.wraps(inner)
+    def has_torch_function(*values):
+        if _mode is None or torch._C._len_torch_function_stack() != 1:
+            return inner(*values)
+        values = values[0] if is_list else values
+        return any(isinstance(value, torch.Tensor) and type(value) not in PLAIN for value in values)
+
+    return has_torch_function
 
 
 def _leave():
-    """A forked data loader has no card: its operators need not pass through here."""
+    """A forked data loader has no card: its functions need not pass through here."""
     global _mode
     if _mode is not None:
         _mode.__exit__(None, None, None)
@@ -303,7 +363,7 @@ def _leave():
 
 
 def unreal():
-    """Operators whose result shape was asked of values that are not known, with their lines."""
+    """Functions whose result shape was asked of values that are not known, with their lines."""
     if _mode is None:
         return []
     return [

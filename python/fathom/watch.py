@@ -14,8 +14,10 @@ import sys
 import threading
 import time
 import traceback
+import weakref
 
 import torch
+from . import values
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 PEAKS = ("allocated", "reserved", "requested")
@@ -38,6 +40,7 @@ class Watch:
         self.in_phase = None  # backward or optimizer while they run
         self.steps = {}  # optimizer id -> steps taken
         self.known = set()  # ids of optimizers that hold parameters on the card
+        self.optimizers = weakref.WeakSet()
         self.peaks = {}  # device -> {kind: {bytes, phase, step}}
         self.refusals = []
         self.end = None
@@ -64,8 +67,14 @@ class Watch:
 
     # -- steps ------------------------------------------------------------------------------------
 
+    def parameters(self):
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                yield from group["params"]
+
     def before_step(self, optimizer, *_):
         self.known.add(id(optimizer))
+        self.optimizers.add(optimizer)
         self.measure("before optimizer" if self.built else "construction")
         self.in_phase = "optimizer"
 
@@ -114,7 +123,7 @@ class Watch:
             self.measure("forward")
             self.built, self.in_phase = True, "backward"
             try:
-                return inner(*args, **kwargs)
+                return values.run_backward(inner, args, kwargs, self.parameters)
             finally:
                 self.measure("backward")
                 self.in_phase = None
@@ -128,6 +137,7 @@ class Watch:
 
         def __init__(this, *args, **kwargs):
             inner(this, *args, **kwargs)
+            self.optimizers.add(this)
             if any(p.is_cuda for group in this.param_groups for p in group["params"]):
                 self.known.add(id(this))
 
@@ -182,6 +192,7 @@ class Watch:
         self.measure("after training" if self.steps else self.running())
         self.end = self.end or {"kind": "exit"}
         self.write()
+        time.sleep(0.05)  # autograd's threads drop their last Python objects before Python ends, else they abort
 
     # -- the file ---------------------------------------------------------------------------------
 
@@ -207,7 +218,7 @@ class Watch:
             "devices": [{"device": device, **peaks} for device, peaks in sorted(self.peaks.items())],
             "refusals": self.refusals[-20:],
             "refusal_count": len(self.refusals),
-            "unreal": sys.modules["fathom.values"].unreal() if "fathom.values" in sys.modules else [],
+            "unreal": values.unreal(),
             "end": self.end,
         }
 

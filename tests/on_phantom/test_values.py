@@ -392,17 +392,7 @@ def flat(result):
     return [tensor for item in result for tensor in flat(item)]
 
 
-# Operators that exist only for CUDA: their values are not known, they are zero.
-UNKNOWN = {"attention": "the fused attention kernels have no CPU counterpart"}
-
-
-def known_gaps(names):
-    for name in names:
-        reason = UNKNOWN.get(name)
-        yield pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=reason) if reason else ())
-
-
-@pytest.mark.parametrize("name", list(known_gaps(CASES)))
+@pytest.mark.parametrize("name", list(CASES))
 def test_same_values_as_on_the_cpu(name):
     expected, found = flat(CASES[name](To("cpu"))), flat(CASES[name](To("cuda")))
     assert len(expected) == len(found)
