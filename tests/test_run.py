@@ -96,8 +96,8 @@ def test_3_the_script_exits_with_a_code_or_a_signal(fathom):
 
 def test_3_a_hang_is_ended(fathom):
     began = time.monotonic()
-    report, done = fathom.script("sleeps", flags=("--timeout", "6"))
-    assert time.monotonic() - began < 20
+    report, done = fathom.script("sleeps", flags=("--timeout", "15"))
+    assert time.monotonic() - began < 60
     assert (done.returncode, report["verdict"]) == (3, "script_failed") and "timeout" in report["failure"]
     assert report["steps"] == 1 and report["peak"]["allocated_bytes"] > 0  # what was seen until then
 

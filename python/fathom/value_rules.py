@@ -182,7 +182,7 @@ def _table():
         add(scalar, getattr(T, name, None))
     for name in ("equal", "allclose", "is_nonzero"):
         add(scalar, *both(name))
-    for name in ("nonzero", "unique", "unique_consecutive", "bincount", "argwhere", "histc", "to_sparse",
+    for name in ("nonzero", "unique", "unique_consecutive", "bincount", "argwhere", "histc", "combinations", "to_sparse",
                  "to_sparse_csr", "coalesce", "_coalesced_"):  # fmt: skip
         add(first, *both(name))
     for name in ("_unique2", "unique_dim", "unique_consecutive", "_unique"):

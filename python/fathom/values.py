@@ -30,7 +30,7 @@ SMALL_ELEMENTS = 1 << 16
 SMALL_BYTES = 8 * SMALL_ELEMENTS
 
 # A backward pass can have true values when no more than this is allocated on the card.
-TINY_BYTES = 64 << 20
+TINY_BYTES = 128 << 20
 
 PLAIN = {torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)}
 
@@ -134,11 +134,19 @@ class Values(TorchFunctionMode):
 
     def clear(self, args, result):
         """Fresh small results whose value is not known are zero; what was written in place stays."""
+        given = None
         for item in tensors((result,)):
-            if item.is_cuda and item.layout is torch.strided and item.numel() and type(item) in PLAIN:
-                storage = item.untyped_storage()
-                if storage.nbytes() <= SMALL_BYTES and not shares(storage, args):
-                    ctypes.memset(storage.data_ptr(), 0, storage.nbytes())
+            if item.numel() > SMALL_ELEMENTS or not item.is_cuda or not item.numel():
+                continue
+            if item.layout is not torch.strided or type(item) not in PLAIN:
+                continue
+            storage = item.untyped_storage()
+            if storage.nbytes() > SMALL_BYTES:
+                continue
+            if given is None:
+                given = {start_of(tensor) for tensor in tensors(args)}
+            if storage.data_ptr() not in given:
+                ctypes.memset(storage.data_ptr(), 0, storage.nbytes())
 
     # -- backward passes run in C++, where no function mode reaches ---------------------------------
 
@@ -148,8 +156,9 @@ class Values(TorchFunctionMode):
             with _Backward(self):
                 return inner(*args, **kwargs)
         result = inner(*args, **kwargs)
-        self.clear((), result)
-        self.clear((), [p.grad for p in parameters() if p.numel() <= SMALL_ELEMENTS and p.grad is not None])
+        with torch._C.DisableTorchFunction():
+            self.clear((), result)
+            self.clear((), [p.grad for p in parameters() if p.numel() <= SMALL_ELEMENTS and p.grad is not None])
         return result
 
     # -- for the special rules ----------------------------------------------------------------------
@@ -193,11 +202,12 @@ class _Backward(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        if func._schema.name.removeprefix("aten::") in rules.SAFE_IN_BACKWARD:
-            return self.values.complete(func, args, kwargs, result)
-        self.values.clear(args, result)
-        return result
+        with torch._C.DisableTorchFunction():  # or operators would pass through both modes
+            result = func(*args, **kwargs)
+            if func._schema.name.removeprefix("aten::") in rules.SAFE_IN_BACKWARD:
+                return self.values.complete(func, args, kwargs, result)
+            self.values.clear(args, result)
+            return result
 
 
 class Memory:
@@ -267,12 +277,9 @@ def is_sparse(value):
     return isinstance(value, torch.Tensor) and value.layout is not torch.strided
 
 
-def shares(storage, values):
-    address = storage.data_ptr()
-    for tensor in tensors(values):
-        if tensor.is_cuda and tensor.layout is torch.strided and tensor.untyped_storage().data_ptr() == address:
-            return True
-    return False
+def start_of(tensor):
+    """Where a tensor's storage begins; 0 for what has none."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
 
 
 def has_large(values):

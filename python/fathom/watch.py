@@ -17,8 +17,9 @@ import traceback
 import weakref
 
 import torch
-from . import values
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from . import values
 
 PEAKS = ("allocated", "reserved", "requested")
 
@@ -166,8 +167,8 @@ class Watch:
                     "free_bytes": free,
                     "phase": self.running(),
                     "step": self.steps_taken() + 1,
-                    "steps_done": self.steps_taken(),
-                    **user_frame(sys._getframe(1)),
+                    "steps_done": sum(self.steps.values()),
+                    **user_frame(sys._getframe(0)),
                 }
             )
 
@@ -211,16 +212,24 @@ class Watch:
             "python": ".".join(map(str, sys.version_info[:3])),
             "torch": str(torch.__version__),
             "cuda": torch.version.cuda,
-            "cudnn": torch.backends.cudnn.version() or 0,
+            "cudnn": cudnn_version(),
             "architectures": torch.cuda.get_arch_list(),
             "seconds": time.time() - self.began,
             "steps": self.steps_taken(),
+            "steps_of_all": sum(self.steps.values()),
             "devices": [{"device": device, **peaks} for device, peaks in sorted(self.peaks.items())],
             "refusals": self.refusals[-20:],
             "refusal_count": len(self.refusals),
             "unreal": values.unreal(),
             "end": self.end,
         }
+
+
+def cudnn_version():
+    try:
+        return torch.backends.cudnn.version() or 0
+    except RuntimeError:  # torch refuses a version older than its own
+        return 0
 
 
 def describe(error):

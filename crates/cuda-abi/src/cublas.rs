@@ -6,6 +6,18 @@ macro_rules! cublas {
     ($then:ident) => {
         $then! { cublas;
             answered {
+                blas::batched_qr => fn cublasSgeqrfBatched(handle: Handle, m: c_int, n: c_int, a: Address, lda: c_int, tau: Address, info: *mut c_int);
+                blas::batched_solve => fn cublasSgetrsBatched(handle: Handle, trans: c_int, n: c_int, columns: c_int, a: Address, lda: c_int, pivots: Address, b: Address, ldb: c_int, info: *mut c_int);
+                blas::batched_least_squares => fn cublasSgelsBatched(handle: Handle, trans: c_int, m: c_int, n: c_int, columns: c_int, a: Address, lda: c_int, c: Address, ldc: c_int, info: *mut c_int);
+                blas::batched_qr => fn cublasDgeqrfBatched(handle: Handle, m: c_int, n: c_int, a: Address, lda: c_int, tau: Address, info: *mut c_int);
+                blas::batched_solve => fn cublasDgetrsBatched(handle: Handle, trans: c_int, n: c_int, columns: c_int, a: Address, lda: c_int, pivots: Address, b: Address, ldb: c_int, info: *mut c_int);
+                blas::batched_least_squares => fn cublasDgelsBatched(handle: Handle, trans: c_int, m: c_int, n: c_int, columns: c_int, a: Address, lda: c_int, c: Address, ldc: c_int, info: *mut c_int);
+                blas::batched_qr => fn cublasCgeqrfBatched(handle: Handle, m: c_int, n: c_int, a: Address, lda: c_int, tau: Address, info: *mut c_int);
+                blas::batched_solve => fn cublasCgetrsBatched(handle: Handle, trans: c_int, n: c_int, columns: c_int, a: Address, lda: c_int, pivots: Address, b: Address, ldb: c_int, info: *mut c_int);
+                blas::batched_least_squares => fn cublasCgelsBatched(handle: Handle, trans: c_int, m: c_int, n: c_int, columns: c_int, a: Address, lda: c_int, c: Address, ldc: c_int, info: *mut c_int);
+                blas::batched_qr => fn cublasZgeqrfBatched(handle: Handle, m: c_int, n: c_int, a: Address, lda: c_int, tau: Address, info: *mut c_int);
+                blas::batched_solve => fn cublasZgetrsBatched(handle: Handle, trans: c_int, n: c_int, columns: c_int, a: Address, lda: c_int, pivots: Address, b: Address, ldb: c_int, info: *mut c_int);
+                blas::batched_least_squares => fn cublasZgelsBatched(handle: Handle, trans: c_int, m: c_int, n: c_int, columns: c_int, a: Address, lda: c_int, c: Address, ldc: c_int, info: *mut c_int);
                 blas::create => fn cublasCreate_v2(out: *mut Handle);
                 blas::math_mode => fn cublasGetMathMode(handle: Handle, out: *mut c_int);
                 blas::pointer_mode => fn cublasGetPointerMode_v2(handle: Handle, out: *mut c_int);
@@ -33,18 +45,18 @@ macro_rules! cublas {
             }
             silent {
                 cublasCaxpy_v2, cublasCcopy_v2, cublasCdotc_v2, cublasCdotu_v2,
-                cublasCgelsBatched, cublasCgemmBatched, cublasCgemmStridedBatched,
-                cublasCgemm_v2, cublasCgemv_v2, cublasCgeqrfBatched, cublasCgerc_v2,
-                cublasCgeru_v2, cublasCgetrfBatched, cublasCgetrsBatched, cublasChemm_v2,
+                cublasCgemmBatched, cublasCgemmStridedBatched,
+                cublasCgemm_v2, cublasCgemv_v2, cublasCgerc_v2,
+                cublasCgeru_v2, cublasCgetrfBatched, cublasChemm_v2,
                 cublasChemv_v2, cublasCher2_v2, cublasCher2k_v2, cublasCher_v2, cublasCherk_v2,
                 cublasCrot_v2, cublasCrotg_v2, cublasCscal_v2, cublasCsrot_v2, cublasCsscal_v2,
                 cublasCswap_v2, cublasCsymm_v2, cublasCsymv_v2, cublasCsyr2_v2, cublasCsyr2k_v2,
                 cublasCsyr_v2, cublasCsyrk_v2, cublasCtrmm_v2, cublasCtrmv_v2,
                 cublasCtrsmBatched, cublasCtrsm_v2, cublasCtrsv_v2, cublasDasum_v2,
                 cublasDaxpy_v2, cublasDcopy_v2, cublasDdot_v2, cublasDestroy_v2,
-                cublasDgelsBatched, cublasDgemmBatched, cublasDgemmStridedBatched,
-                cublasDgemm_v2, cublasDgemv_v2, cublasDgeqrfBatched, cublasDger_v2,
-                cublasDgetrfBatched, cublasDgetrsBatched, cublasDmatinvBatched, cublasDnrm2_v2,
+                cublasDgemmBatched, cublasDgemmStridedBatched,
+                cublasDgemm_v2, cublasDgemv_v2, cublasDger_v2,
+                cublasDgetrfBatched, cublasDmatinvBatched, cublasDnrm2_v2,
                 cublasDotEx, cublasDrot_v2, cublasDrotg_v2, cublasDrotm_v2, cublasDrotmg_v2,
                 cublasDscal_v2, cublasDswap_v2, cublasDsymm_v2, cublasDsymv_v2, cublasDsyr2_v2,
                 cublasDsyr2k_v2, cublasDsyr_v2, cublasDsyrk_v2, cublasDtrmm_v2, cublasDtrmv_v2,
@@ -66,18 +78,16 @@ macro_rules! cublas {
                 cublasScasum_v2, cublasScnrm2_v2, cublasScopy_v2, cublasSdot_v2,
                 cublasSetAtomicsMode, cublasSetMathMode, cublasSetMatrixAsync,
                 cublasSetPointerMode_v2, cublasSetSmCountTarget, cublasSetStream_v2,
-                cublasSetVectorAsync, cublasSetWorkspace_v2, cublasSgelsBatched,
-                cublasSgemmBatched, cublasSgemmEx, cublasSgemmStridedBatched, cublasSgemm_v2,
-                cublasSgemv_v2, cublasSgeqrfBatched, cublasSger_v2, cublasSgetrfBatched,
-                cublasSgetrsBatched, cublasSmatinvBatched, cublasSnrm2_v2, cublasSrot_v2,
+                cublasSetVectorAsync, cublasSetWorkspace_v2,                 cublasSgemmBatched, cublasSgemmEx, cublasSgemmStridedBatched, cublasSgemm_v2,
+                cublasSgemv_v2, cublasSger_v2, cublasSgetrfBatched,
+                cublasSmatinvBatched, cublasSnrm2_v2, cublasSrot_v2,
                 cublasSrotg_v2, cublasSrotm_v2, cublasSrotmg_v2, cublasSscal_v2, cublasSswap_v2,
                 cublasSsymm_v2, cublasSsymv_v2, cublasSsyr2_v2, cublasSsyr2k_v2, cublasSsyr_v2,
                 cublasSsyrk_v2, cublasStrmm_v2, cublasStrmv_v2, cublasStrsmBatched,
                 cublasStrsm_v2, cublasStrsv_v2, cublasZaxpy_v2, cublasZcopy_v2, cublasZdotc_v2,
-                cublasZdotu_v2, cublasZdrot_v2, cublasZdscal_v2, cublasZgelsBatched,
-                cublasZgemmBatched, cublasZgemmStridedBatched, cublasZgemm_v2, cublasZgemv_v2,
-                cublasZgeqrfBatched, cublasZgerc_v2, cublasZgeru_v2, cublasZgetrfBatched,
-                cublasZgetrsBatched, cublasZhemm_v2, cublasZhemv_v2, cublasZher2_v2,
+                cublasZdotu_v2, cublasZdrot_v2, cublasZdscal_v2,                 cublasZgemmBatched, cublasZgemmStridedBatched, cublasZgemm_v2, cublasZgemv_v2,
+                cublasZgerc_v2, cublasZgeru_v2, cublasZgetrfBatched,
+                cublasZhemm_v2, cublasZhemv_v2, cublasZher2_v2,
                 cublasZher2k_v2, cublasZher_v2, cublasZherk_v2, cublasZrot_v2, cublasZrotg_v2,
                 cublasZscal_v2, cublasZswap_v2, cublasZsymm_v2, cublasZsymv_v2, cublasZsyr2_v2,
                 cublasZsyr2k_v2, cublasZsyr_v2, cublasZsyrk_v2, cublasZtrmm_v2, cublasZtrmv_v2,

@@ -28,7 +28,7 @@ variables! {
     DEVICES = "FATHOM_DEVICES", "1", "How many such cards the process sees.";
     CUDA = "FATHOM_CUDA", "13020", "The CUDA version to report, as 1000 × major + 10 × minor.";
     CUDNN = "FATHOM_CUDNN", "none", "Path of a real `libcudnn.so.9` that is asked for convolution workspaces.";
-    CUDNN_VERSION = "FATHOM_CUDNN_VERSION", "91000", "The cuDNN version to report when no real one is asked.";
+    CUDNN_VERSION = "FATHOM_CUDNN_VERSION", "99900, newer than any torch asks for", "The cuDNN version to report: the one that torch was built with.";
     CACHE = "FATHOM_CACHE", "none", "Folder where cuDNN's answers are kept between runs.";
     RUN = "FATHOM_RUN", "none", "Folder of this run: status pages and the doorway's files.";
     STEPS = "FATHOM_STEPS", "0", "Optimizer steps after which the script is stopped; 0 lets it end by itself.";

@@ -33,6 +33,12 @@ pub(crate) struct Ended {
     pub(crate) interrupted: bool,
 }
 
+/// What a shell script that calls `python` will most likely get; `None` if that has no CUDA build of torch.
+fn python_of_path() -> Option<Python> {
+    let path = ["python", "python3"].iter().find_map(|name| python::find_program(name).ok())?;
+    Python::probe(&path).ok().filter(|python| python.cuda_torch().is_ok())
+}
+
 /// A file of ours beside the program, or in the tree it was built in.
 pub(crate) fn own_file(name: &str, in_tree: &str) -> Result<PathBuf> {
     let program = std::env::current_exe().context("the program does not know its own place")?;
@@ -63,8 +69,10 @@ impl Launch {
     /// Finds the command's Python and torch and writes the stubs it needs.
     pub(crate) fn prepare(command: &[String]) -> Result<Launch> {
         python::find_program(&command[0])?;
-        let python = python::interpreter(command).map(|path| Python::probe(&path)).transpose()?;
-        Launch::for_python(python)
+        match python::interpreter(command) {
+            Some(path) => Launch::for_python(Some(Python::probe(&path)?)),
+            None => Launch::for_python(python_of_path()),
+        }
     }
 
     /// The same for a Python that is known already.

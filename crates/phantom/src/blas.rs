@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use cuda_abi::types::{Handle, MatmulHeuristic};
+use cuda_abi::types::{Address, Handle, MatmulHeuristic};
 
 use crate::config;
 use crate::error::Answer;
@@ -107,4 +107,53 @@ pub(crate) fn status_name(code: c_int) -> *const c_char {
     } else {
         c"CUBLAS_STATUS_NOT_SUPPORTED".as_ptr()
     }
+}
+
+/// Factorisations report their success on the host.
+#[allow(clippy::too_many_arguments, reason = "C signature")]
+pub(crate) fn batched_qr(
+    _: Handle,
+    _m: c_int,
+    _n: c_int,
+    _: Address,
+    _: c_int,
+    _: Address,
+    info: &mut c_int,
+) -> Answer {
+    *info = 0;
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments, reason = "C signature")]
+pub(crate) fn batched_solve(
+    _: Handle,
+    _trans: c_int,
+    _n: c_int,
+    _columns: c_int,
+    _: Address,
+    _: c_int,
+    _: Address,
+    _: Address,
+    _: c_int,
+    info: &mut c_int,
+) -> Answer {
+    *info = 0;
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments, reason = "C signature")]
+pub(crate) fn batched_least_squares(
+    _: Handle,
+    _trans: c_int,
+    _m: c_int,
+    _n: c_int,
+    _columns: c_int,
+    _: Address,
+    _: c_int,
+    _: Address,
+    _: c_int,
+    info: &mut c_int,
+) -> Answer {
+    *info = 0;
+    Ok(())
 }

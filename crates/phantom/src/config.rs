@@ -38,7 +38,7 @@ fn read() -> Config {
         card: card(number(name::MEMORY)),
         device_count: number(name::DEVICES).map_or(1, |count| (count as usize).min(MAX_DEVICES)),
         cuda_version: number(name::CUDA).map_or(13020, |version| version as i32),
-        cudnn_version: number(name::CUDNN_VERSION).map_or(91000, |version| version as usize),
+        cudnn_version: number(name::CUDNN_VERSION).map_or(99900, |version| version as usize),
         cudnn: path(name::CUDNN),
         cache: path(name::CACHE),
         run: path(name::RUN),

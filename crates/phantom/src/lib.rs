@@ -22,6 +22,7 @@ mod event;
 mod export;
 mod ffi;
 mod fft;
+mod fresh;
 mod graph;
 mod host;
 mod launch;

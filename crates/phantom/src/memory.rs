@@ -13,7 +13,7 @@ use cuda_abi::types::{Address, PointerAttributes};
 use crate::error::{Answer, Failure};
 use crate::ffi::Raw;
 use crate::state::{self, phantom};
-use crate::{config, context, device, host, status};
+use crate::{config, context, device, fresh, host, status};
 
 /// Copies to the card of up to this much are written: the doorway's bound for small tensors.
 const SMALL_COPY: usize = 512 << 10;
@@ -142,7 +142,7 @@ pub(crate) fn copy(to: Address, from: Address, size: usize) -> Answer {
     if to_device && (from_device || SMALL_COPY < size || !config::get().values) {
         return Ok(());
     }
-    if from_device {
+    if from_device && !fresh::covers(from.0, size) {
         if SMALL_COPY < size {
             status::page().zero_reads.fetch_add(1, Relaxed);
         }
@@ -151,6 +151,9 @@ pub(crate) fn copy(to: Address, from: Address, size: usize) -> Answer {
     } else {
         // SAFETY: host memory of the caller's, or device memory, which is always mapped.
         unsafe { (from.0 as *const u8).copy_to(to.0 as *mut u8, size) };
+        if to_device {
+            fresh::note(to.0, size);
+        }
     }
     Ok(())
 }
@@ -159,9 +162,14 @@ pub(crate) fn copy(to: Address, from: Address, size: usize) -> Answer {
 pub(crate) fn move_small(to: Address, from: Address, size: usize) {
     let on_card =
         |address: Address| phantom().is_ok_and(|phantom| phantom.device_of(address.0).is_some());
-    if size <= SMALL_COPY && to != from && on_card(to) && on_card(from) {
-        // SAFETY: device memory is always mapped, and the caller's buffers have `size` bytes.
-        unsafe { (from.0 as *const u8).copy_to(to.0 as *mut u8, size) };
+    if SMALL_COPY < size || !on_card(to) || !on_card(from) {
+        return;
+    }
+    let is_true = fresh::covers(from.0, size);
+    // SAFETY: device memory is always mapped, and the caller's buffers have `size` bytes.
+    unsafe { (from.0 as *const u8).copy_to(to.0 as *mut u8, size) };
+    if is_true {
+        fresh::note(to.0, size);
     }
 }
 

@@ -101,7 +101,7 @@ fn does_not_fit(run: &Run) -> String {
     });
     match &run.out_of_memory {
         Some(refusal) => {
-            format!("{card} ran out of memory in {}", when(&refusal.phase, refusal.step))
+            format!("{card} ran out of memory{}", when(&refusal.phase, refusal.step))
         }
         None => format!("{card} ran out of memory"),
     }

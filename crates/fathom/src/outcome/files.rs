@@ -16,7 +16,10 @@ pub(super) struct Process {
     pub(super) cuda: String,
     pub(super) cudnn: u64,
     pub(super) architectures: Vec<String>,
+    /// Steps of the optimizer that took most.
     pub(super) steps: u64,
+    /// Steps of all optimizers together.
+    pub(super) steps_of_all: u64,
     pub(super) devices: Vec<Device>,
     pub(super) refusals: Vec<Refusal>,
     pub(super) refusal_count: u64,

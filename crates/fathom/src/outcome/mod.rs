@@ -13,6 +13,9 @@ use self::notes::notes;
 use crate::launch::Ended;
 use crate::settings::Settings;
 
+/// The signal of `abort()`.
+const ABORT: i32 = 6;
+
 /// Puts a run together from what its processes left.
 pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
     let all = read_all(folder);
@@ -74,8 +77,12 @@ fn refusal_that_ended(seen: &Seen) -> Option<OutOfMemory> {
             ..OutOfMemory::default()
         });
     }
-    let refusal =
-        refusal.filter(|refusal| uncaught.is_some() || process.steps <= refusal.steps_done)?;
+    // Caught: the run went on if steps followed, or if it has no steps to show and ended by itself.
+    let went_on = match process.steps_of_all {
+        0 => process.end.as_ref().is_some_and(|end| end.kind == "exit"),
+        steps => refusal.is_some_and(|refusal| refusal.steps_done < steps),
+    };
+    let refusal = refusal.filter(|_| uncaught.is_some() || !went_on)?;
     Some(OutOfMemory {
         tried_bytes: refusal.tried_bytes,
         free_bytes: Some(refusal.free_bytes),
@@ -94,8 +101,12 @@ fn failure(ended: &Ended, all: &[Seen], stopped: bool) -> Option<String> {
     if ended.interrupted {
         return Some("interrupted".to_owned());
     }
-    // A launcher may report the end that we brought about as a failure of its own.
-    if ended.status.success() || stopped {
+    // A launcher may report the end that we brought about as a failure of its own. And a script that
+    // came to its end may still be aborted while the interpreter is taken down, when a thread of
+    // autograd is not done yet: kernels that take no time make that race likely here.
+    let came_to_its_end = all.first().and_then(Seen::end).is_some_and(|end| end.kind == "exit");
+    let aborted = ended.status.signal() == Some(ABORT);
+    if ended.status.success() || stopped || (aborted && came_to_its_end) {
         return None;
     }
     let how = match (ended.status.code(), ended.status.signal()) {
