@@ -190,7 +190,6 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", default="", help="only cases whose name contains this")
     parser.add_argument("--pools", type=int, default=0, help="private pools to allocate from")
-    parser.add_argument("--save", help="folder for the recordings of the first program of each case")
     options = parser.parse_args()
     torch.cuda.init()
     streams = [torch.cuda.default_stream(), torch.cuda.Stream(), torch.cuda.Stream()]

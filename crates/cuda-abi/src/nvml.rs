@@ -34,7 +34,7 @@ macro_rules! nvml {
                 nvml::no_processes => fn nvmlDeviceGetGraphicsRunningProcesses_v3(device: Handle, count: *mut c_uint);
                 nvml::pci => fn nvmlDeviceGetPciInfo_v3(device: Handle, out: *mut NvmlPci);
                 nvml::not_on_this_card => fn nvmlDeviceGetNvLinkRemoteDeviceType();
-                nvml::not_on_this_card => fn nvmlDeviceGetGpuFabricInfoV();
+                nvml::fabric => fn nvmlDeviceGetGpuFabricInfoV(device: Handle, out: *mut [u32; 8]);
                 nvml::driver_version => fn nvmlSystemGetDriverVersion(out: *mut c_char, length: c_uint);
                 nvml::driver_version => fn nvmlSystemGetNVMLVersion(out: *mut c_char, length: c_uint);
                 device::driver_version => fn nvmlSystemGetCudaDriverVersion(out: *mut c_int);

@@ -186,7 +186,14 @@ pub(crate) fn driver_version(out: Raw<c_char>, length: c_uint) -> Answer {
     write_text(out, length as usize, text)
 }
 
-/// What a card without NVLink and without a fabric says.
+/// No fabric: all that follows the version of the struct is zero.
+pub(crate) fn fabric(device: Handle, out: &mut [u32; 8]) -> Answer {
+    index_of(device)?;
+    out[1..].fill(0);
+    Ok(())
+}
+
+/// What a card without NVLink says.
 pub(crate) fn not_on_this_card() -> Answer {
     Err(Failure::NotSupported)
 }

@@ -49,6 +49,10 @@ pub enum Event {
         address: u64,
         /// Its length.
         size: u64,
+        /// The raw stream.
+        stream: u64,
+        /// Private pool, as (0, 0) for the default pool.
+        pool: (u32, u32),
     },
     /// Pages of an expandable segment were mapped.
     SegmentMap {
@@ -67,6 +71,10 @@ pub enum Event {
         address: u64,
         /// Their length.
         size: u64,
+        /// The raw stream.
+        stream: u64,
+        /// Private pool, as (0, 0) for the default pool.
+        pool: (u32, u32),
     },
     /// The card had no room, and PyTorch raised its error.
     OutOfMemory {
@@ -76,6 +84,8 @@ pub enum Event {
         free: u64,
         /// The raw stream.
         stream: u64,
+        /// Private pool, as (0, 0) for the default pool.
+        pool: (u32, u32),
     },
     /// Not the allocator's: something the reader should know at this point.
     Mark(Mark),

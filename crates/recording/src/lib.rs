@@ -5,15 +5,18 @@
 //! order of events is the order in which PyTorch's allocator saw them.
 //!
 //! - [`event`]: the events and the marks between them;
+//! - [`state`]: segments and blocks at one moment;
 //! - [`owner`]: module, operator, source line, phase and step behind an allocation;
 //! - [`text`]: one event per line, for people and tests.
 
 pub mod event;
 pub mod owner;
+pub mod state;
 pub mod text;
 
 pub use event::{Category, Event, Mark, Phase};
 pub use owner::{Frame, FrameId, Owner, OwnerId, Stack, StackId, Text, TextId};
+pub use state::{Block, BlockState, Segment};
 
 /// Facts about the run, such as the versions of torch and CUDA and the card.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,4 +48,7 @@ pub struct Recording {
     pub start: Vec<Event>,
     /// What happened, in order.
     pub events: Vec<Event>,
+    /// Segments and blocks after the last event, as a snapshot lists them; empty if not known.
+    /// What was there at the beginning follows from it, if `start` does not say.
+    pub finish: Vec<Segment>,
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::Recording;
 use crate::event::{Category, Event, Mark, Phase};
 use crate::owner::{OwnerId, TextId};
+use crate::state::{Block, BlockState, Segment};
 
 /// A line that is not an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,15 +36,17 @@ impl fmt::Display for Event {
             Event::SegmentAlloc { address, size, stream, pool: p } => {
                 write!(to, "segment_alloc {address:#x} {size} stream {stream}{}", pool(p))
             }
-            Event::SegmentFree { address, size } => write!(to, "segment_free {address:#x} {size}"),
+            Event::SegmentFree { address, size, stream, pool: p } => {
+                write!(to, "segment_free {address:#x} {size} stream {stream}{}", pool(p))
+            }
             Event::SegmentMap { address, size, stream, pool: p } => {
                 write!(to, "segment_map {address:#x} {size} stream {stream}{}", pool(p))
             }
-            Event::SegmentUnmap { address, size } => {
-                write!(to, "segment_unmap {address:#x} {size}")
+            Event::SegmentUnmap { address, size, stream, pool: p } => {
+                write!(to, "segment_unmap {address:#x} {size} stream {stream}{}", pool(p))
             }
-            Event::OutOfMemory { size, free, stream } => {
-                write!(to, "oom {size} free {free} stream {stream}")
+            Event::OutOfMemory { size, free, stream, pool: p } => {
+                write!(to, "oom {size} free {free} stream {stream}{}", pool(p))
             }
             Event::Mark(Mark::Phase { phase, step }) => {
                 write!(to, "phase {} step {step}", phase.name())
@@ -118,32 +121,112 @@ pub fn parse(text: &str) -> Result<Vec<Event>, Error> {
     Ok(events)
 }
 
-/// A recording with these events and nothing else.
+/// A recording: events, and before them what is known of the run and its last state, one per line:
+/// `torch`, `settings`, `memory`, `context`, then `segment` lines, each followed by its `block` lines.
 pub fn recording(text: &str) -> Result<Recording, Error> {
-    Ok(Recording { events: parse(text)?, ..Recording::default() })
+    let mut recording = Recording::default();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        fact(&mut recording, line).map_err(|why| Error { line: index + 1, why })?;
+    }
+    Ok(recording)
+}
+
+/// Writes what [`recording`] reads; owners and names are numbers only.
+pub fn write(recording: &Recording) -> String {
+    let about = &recording.about;
+    let mut lines = Vec::new();
+    for (key, value) in [("torch", &about.torch), ("settings", &about.allocator_settings)] {
+        if !value.is_empty() {
+            lines.push(format!("{key} {value}"));
+        }
+    }
+    for (key, value) in [("memory", about.memory_bytes), ("context", about.context_bytes)] {
+        if value != 0 {
+            lines.push(format!("{key} {value}"));
+        }
+    }
+    lines.extend(recording.finish.iter().map(ToString::to_string));
+    lines.extend(recording.start.iter().map(|event| format!("start {event}")));
+    lines.extend(recording.events.iter().map(ToString::to_string));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn fact(recording: &mut Recording, line: &str) -> Result<(), String> {
+    let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let number = |index: usize| {
+        let word = *words.get(index).ok_or(format!("`{line}` ends too early"))?;
+        number(word)
+    };
+    match key {
+        "torch" => recording.about.torch = rest.to_owned(),
+        "settings" => recording.about.allocator_settings = rest.to_owned(),
+        "memory" => recording.about.memory_bytes = number(0)?,
+        "context" => recording.about.context_bytes = number(0)?,
+        "start" => recording.start.push(event(rest)?),
+        "segment" => recording.finish.push(segment(line, &words)?),
+        "block" => {
+            let name = words.get(2).copied().unwrap_or_default();
+            let block = Block {
+                address: number(0)?,
+                size: number(1)?,
+                state: BlockState::from_name(name).ok_or(format!("`{name}` is no state"))?,
+                requested: number(4)?,
+            };
+            let segment = recording.finish.last_mut().ok_or("a block before its segment")?;
+            segment.blocks.push(block);
+        }
+        _ => recording.events.push(event(line)?),
+    }
+    Ok(())
+}
+
+fn segment(line: &str, words: &[&str]) -> Result<Segment, String> {
+    let at = |index: usize| words.get(index).copied().ok_or(format!("`{line}` ends too early"));
+    let after = |key: &str| words.iter().position(|word| *word == key).map(|index| index + 1);
+    let pool = match after("pool") {
+        None => (0, 0),
+        Some(index) => pool(at(index)?)?,
+    };
+    Ok(Segment {
+        address: number(at(0)?)?,
+        size: number(at(1)?)?,
+        stream: after("stream").map_or(Ok(0), |index| number(at(index)?))?,
+        pool,
+        large: words.contains(&"large"),
+        expandable: words.contains(&"expandable"),
+        blocks: Vec::new(),
+    })
+}
+
+fn number(word: &str) -> Result<u64, String> {
+    let parsed = match word.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => word.parse(),
+    };
+    parsed.map_err(|_| format!("`{word}` is not a number"))
+}
+
+fn pool(word: &str) -> Result<(u32, u32), String> {
+    let (a, b) = word.split_once('.').ok_or("a pool is written `1.0`".to_owned())?;
+    let part = |text: &str| text.parse::<u32>().map_err(|_| format!("`{text}` is not a number"));
+    Ok((part(a)?, part(b)?))
 }
 
 fn event(line: &str) -> Result<Event, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = |index: usize| words.get(index).copied().ok_or(format!("`{line}` ends too early"));
-    let number = |index: usize| {
-        let word = at(index)?;
-        let parsed = match word.strip_prefix("0x") {
-            Some(hex) => u64::from_str_radix(hex, 16),
-            None => word.parse(),
-        };
-        parsed.map_err(|_| format!("`{word}` is not a number"))
-    };
+    let number = |index: usize| number(at(index)?);
     let after = |key: &str| words.iter().position(|word| *word == key).map(|index| index + 1);
     let optional = |key: &str| after(key).map_or(Ok(0), number);
     let pool = || match after("pool") {
         None => Ok((0, 0)),
-        Some(index) => {
-            let (a, b) = at(index)?.split_once('.').ok_or("a pool is written `1.0`".to_owned())?;
-            let part =
-                |text: &str| text.parse::<u32>().map_err(|_| format!("`{text}` is not a number"));
-            Ok::<_, String>((part(a)?, part(b)?))
-        }
+        Some(index) => pool(at(index)?),
     };
     let stream = || optional("stream");
     Ok(match at(0)? {
@@ -162,17 +245,30 @@ fn event(line: &str) -> Result<Event, String> {
             stream: stream()?,
             pool: pool()?,
         },
-        "segment_free" => Event::SegmentFree { address: number(1)?, size: number(2)? },
+        "segment_free" => Event::SegmentFree {
+            address: number(1)?,
+            size: number(2)?,
+            stream: stream()?,
+            pool: pool()?,
+        },
         "segment_map" => Event::SegmentMap {
             address: number(1)?,
             size: number(2)?,
             stream: stream()?,
             pool: pool()?,
         },
-        "segment_unmap" => Event::SegmentUnmap { address: number(1)?, size: number(2)? },
-        "oom" => {
-            Event::OutOfMemory { size: number(1)?, free: optional("free")?, stream: stream()? }
-        }
+        "segment_unmap" => Event::SegmentUnmap {
+            address: number(1)?,
+            size: number(2)?,
+            stream: stream()?,
+            pool: pool()?,
+        },
+        "oom" => Event::OutOfMemory {
+            size: number(1)?,
+            free: optional("free")?,
+            stream: stream()?,
+            pool: pool()?,
+        },
         "phase" => Event::Mark(Mark::Phase {
             phase: Phase::from_name(at(1)?).ok_or(format!("`{line}` names no phase"))?,
             step: optional("step")? as u32,
@@ -198,15 +294,31 @@ alloc 0x7f0000000400 1000 stream 9 owner 0 pool 1.0
 free_requested 0x7f0000000200 1000
 free_completed 0x7f0000000200 1000
 segment_alloc 0x7f0000000000 2097152 stream 0
-segment_free 0x7f0000000000 2097152
+segment_free 0x7f0000000000 2097152 stream 0
 segment_map 0x7f0000000000 20971520 stream 5 pool 0.2
-segment_unmap 0x7f0000000000 20971520
+segment_unmap 0x7f0000000000 20971520 stream 5
 oom 1024 free 512 stream 0
 phase before_optimizer step 2
 name 0x7f0000000200 model_copies text 4";
         let events = parse(text).unwrap();
         let back: Vec<String> = events.iter().map(ToString::to_string).collect();
         assert_eq!(back.join("\n"), text);
+    }
+
+    #[test]
+    fn a_recording_is_read_as_it_is_written() {
+        let text = "\
+torch 2.6.0
+settings expandable_segments:True
+memory 25769803776
+segment 0x100000 2097152 small stream 7 pool 1.0 expandable
+block 0x100000 512 active_allocated requested 3
+block 0x100200 2096640 inactive requested 0
+start segment_alloc 0x100000 2097152 stream 7 pool 1.0
+alloc 0x100000 3 stream 7 owner 0 pool 1.0
+";
+        assert_eq!(write(&recording(text).unwrap()), text);
+        assert_eq!(recording("block 1 2 3").unwrap_err().to_string(), "line 1: `3` is no state");
     }
 
     #[test]

@@ -1,0 +1,48 @@
+//! PyTorch's caching allocator, byte for byte.
+//!
+//! [`replay`] takes the requests of a [`recording::Recording`] and some [`Settings`] and gives the
+//! [`Timeline`]: the block of every request, every segment that came and went, PyTorch's statistics,
+//! and whether it ran out of memory. [`reproduce`] does it under the recording's own settings and says
+//! where the two first differ: nowhere, if the settings are right.
+//!
+//! Implemented from a specification of the behaviour of torch 1.13 to 2.15; each rule names the
+//! function of `CUDACachingAllocator.cpp` it mirrors. It knows no tensors, does no I/O, and the same
+//! input gives the same bytes.
+//!
+//! - `settings`, `conf`: what versions and users can change;
+//! - `allocator`, `free`, `release`, `expandable`: the state machine; `block`, `pool`: its data;
+//! - `source`, `recorded`: where segments come from;
+//! - `replay`, `reproduce`, `cache_calls`: feeding it with a recording;
+//! - `rewind`, `state`: the state before a trace that begins in the middle of a run;
+//! - [`validate`]: a slow and separate check of any timeline.
+
+mod address;
+mod allocator;
+mod block;
+mod cache_calls;
+mod conf;
+mod expandable;
+mod free;
+mod oom;
+mod pool;
+mod recorded;
+mod release;
+mod replay;
+mod reproduce;
+mod rewind;
+mod settings;
+mod source;
+mod state;
+mod stats;
+mod timeline;
+pub mod validate;
+
+pub use allocator::{Allocator, Handle};
+pub use oom::OutOfMemory;
+pub use replay::replay;
+pub use reproduce::{Difference, Reproduction, reproduce};
+pub use rewind::start;
+pub use settings::{Error, FractionRule, MIB, NEWEST, Settings, TieBreak, UNLIMITED, Version};
+pub use source::{Card, SegmentSource};
+pub use stats::{PoolStat, Stat, Stats};
+pub use timeline::{Moment, Outcome, SegmentEvent, Timeline};

@@ -1,0 +1,169 @@
+//! Replay: the requests of a recording under other settings, on a card of any size.
+
+use recording::{Event, Recording};
+
+use crate::address::ByAddress;
+use crate::allocator::{Allocator, Handle};
+use crate::cache_calls::CacheCalls;
+use crate::oom::OutOfMemory;
+use crate::rewind;
+use crate::settings::Settings;
+use crate::source::{Card, SegmentSource};
+use crate::timeline::{Moment, Outcome, SegmentEvent, Timeline};
+
+/// Replays a recording under these settings. New segments get ascending addresses; segments of the
+/// start keep theirs. The end is the last event, or the first request that cannot be met.
+pub fn replay(recording: &Recording, settings: &Settings) -> Timeline {
+    let start = rewind::start(recording, settings);
+    let highest = start.iter().map(|segment| segment.address + segment.size).max();
+    let reserved: u64 = start.iter().map(|segment| segment.size).sum();
+    let free = settings
+        .memory
+        .map(|total| total.saturating_sub(settings.context).saturating_sub(reserved));
+    let card = Card::new(highest.unwrap_or(FIRST_ADDRESS), free);
+    let (allocator, live) = Allocator::with_state(settings, card, &start);
+    let mut player = Player::new(allocator, live, recording.events.len());
+    let mut calls = CacheCalls::of(recording).before.into_iter().peekable();
+    for (at, event) in recording.events.iter().enumerate() {
+        if calls.next_if_eq(&at).is_some() {
+            player.allocator.empty_cache();
+            player.note_segments(at);
+        }
+        if let Err(error) = player.play(at, event) {
+            player.outcome = Outcome::OutOfMemory { at, error };
+            break;
+        }
+    }
+    player.timeline(start)
+}
+
+/// Where addresses begin when nothing was there; what a real card's look like.
+const FIRST_ADDRESS: u64 = 0x7f00_0000_0000;
+
+/// An allocator fed with a recording's events.
+pub(crate) struct Player<S> {
+    /// The allocator.
+    pub(crate) allocator: Allocator<S>,
+    live: ByAddress<Handle>,
+    moments: Vec<Moment>,
+    segments: Vec<SegmentEvent>,
+    synchronized: Vec<usize>,
+    rescued: Vec<usize>,
+    outcome: Outcome,
+}
+
+impl<S: SegmentSource> Player<S> {
+    /// Nothing played yet.
+    pub(crate) fn new(
+        allocator: Allocator<S>,
+        live: crate::state::Live,
+        events: usize,
+    ) -> Player<S> {
+        Player {
+            allocator,
+            live: live.into_iter().collect(),
+            moments: Vec::with_capacity(events),
+            segments: Vec::new(),
+            synchronized: Vec::new(),
+            rescued: Vec::new(),
+            outcome: Outcome::Completed,
+        }
+    }
+
+    /// One event: requests are fed, what the recording's allocator did is not.
+    pub(crate) fn play(&mut self, at: usize, event: &Event) -> Result<Moment, OutOfMemory> {
+        let block = match *event {
+            Event::Alloc { address, size, stream, pool, .. } => {
+                let handle = self.allocator.malloc(size, stream, pool);
+                self.note_segments(at);
+                let handle = handle?;
+                self.live.insert(address, handle);
+                self.allocator.block(handle)
+            }
+            Event::FreeRequested { address, .. } => match self.live.get(&address) {
+                Some(handle) => {
+                    let block = self.allocator.block(*handle);
+                    self.allocator.request_free(*handle);
+                    block
+                }
+                None => (0, 0),
+            },
+            Event::FreeCompleted { address, .. } => match self.live.remove(&address) {
+                Some(handle) => {
+                    let block = self.allocator.block(handle);
+                    self.allocator.complete_free(handle);
+                    block
+                }
+                None => (0, 0),
+            },
+            Event::OutOfMemory { size, stream, pool, .. } => {
+                if let Ok(handle) = self.allocator.malloc(size, stream, pool) {
+                    self.allocator.complete_free(handle);
+                    self.rescued.push(at);
+                }
+                self.note_segments(at);
+                (0, 0)
+            }
+            _ => (0, 0),
+        };
+        Ok(self.note(block))
+    }
+
+    fn note(&mut self, (address, block): (u64, u64)) -> Moment {
+        let stats = &self.allocator.stats;
+        let moment = Moment {
+            address,
+            block,
+            allocated: stats.allocated_bytes.all.current,
+            reserved: stats.reserved_bytes.all.current,
+            active: stats.active_bytes.all.current,
+            requested: stats.requested_bytes.all.current,
+        };
+        self.moments.push(moment);
+        moment
+    }
+
+    /// A free that a later event brings about.
+    pub(crate) fn skip(&mut self, event: &Event) {
+        if let Event::FreeCompleted { address, .. } = event {
+            self.live.remove(address);
+        }
+        self.note((0, 0));
+    }
+
+    /// Did this recorded failure not fail here?
+    pub(crate) fn was_rescued(&self, at: usize) -> bool {
+        self.rescued.last() == Some(&at)
+    }
+
+    /// Takes the allocator's segment events as caused by event `at`.
+    pub(crate) fn note_segments(&mut self, at: usize) {
+        if !self.allocator.events.is_empty() {
+            let events = self.allocator.events.drain(..);
+            self.segments.extend(events.map(|event| SegmentEvent { at, event }));
+        }
+        if self.synchronized.len() as u64 != self.allocator.stats.num_sync_all_streams {
+            self.synchronized.push(at);
+        }
+    }
+
+    /// The handle of a live block.
+    pub(crate) fn live(&self, address: u64) -> Option<Handle> {
+        self.live.get(&address).copied()
+    }
+
+    /// The result so far.
+    pub(crate) fn timeline(mut self, start: Vec<recording::Segment>) -> Timeline {
+        self.note_segments(self.moments.len());
+        Timeline {
+            start,
+            finish: self.allocator.segments(),
+            moments: self.moments,
+            segments: self.segments,
+            synchronized: self.synchronized,
+            stats: self.allocator.stats,
+            outcome: self.outcome,
+            rescued: self.rescued,
+        }
+    }
+}

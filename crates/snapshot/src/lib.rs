@@ -1,0 +1,23 @@
+//! PyTorch memory snapshots (`torch.cuda.memory._dump_snapshot`), read and written.
+//!
+//! Given the bytes of a file, [`read`] gives a [`Snapshot`]: plain structs with public fields.
+//! The file is a pickle and may come from anyone: [`pickle`] executes nothing, every read is
+//! checked, memory stays proportional to the file. [`write`] gives bytes that CPython loads and
+//! pytorch.org/memory_viz opens. No file is touched here: bytes in, bytes out.
+
+mod error;
+mod model;
+pub mod pickle;
+mod read;
+mod tables;
+mod words;
+mod write;
+
+pub use error::{Error, Lookalike};
+pub use model::{
+    Action, AllocatorSettings, Annotation, Block, BlockState, Contents, Form, PoolId, Segment,
+    SegmentKind, Snapshot, TraceEntry,
+};
+pub use read::read;
+pub use tables::{Frame, FrameId, Interner, StackId, StringId, Tables};
+pub use write::write;
