@@ -210,6 +210,28 @@ mod tests {
     }
 
     #[test]
+    fn what_the_phantom_cannot_serve_is_named_with_its_cure() {
+        let python = |system: &str, machine: &str, libc: &str| Python {
+            executable: "python3".to_owned(),
+            version: "3.12.1".to_owned(),
+            system: system.to_owned(),
+            machine: machine.to_owned(),
+            libc: libc.to_owned(),
+            torch: None,
+        };
+        let problem = |python: Python| crate::error::text(&python.cuda_torch().unwrap_err());
+        let mac = problem(python("Darwin", "arm64", ""));
+        assert!(mac.contains("needs Linux on x86_64") && mac.contains("hint"), "{mac}");
+        let alpine = problem(python("Linux", "x86_64", ""));
+        assert!(alpine.contains("glibc") && alpine.contains("Alpine"), "{alpine}");
+        let bare = problem(python("Linux", "x86_64", "glibc"));
+        assert!(
+            bare.contains("has no torch") && bare.contains("pip install --no-deps torch"),
+            "{bare}"
+        );
+    }
+
+    #[test]
     fn versions_become_numbers() {
         let torch = Torch {
             folder: PathBuf::new(),

@@ -34,8 +34,11 @@ pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String>
             unreal.operator
         ));
     }
-    if 0 < main.page.zero_reads {
-        notes.push("large tensors were read back: their values are zeros, not results".to_owned());
+    if run.peak.is_some() {
+        notes.push(
+            "kernels did not run: losses and other results of large tensors are not real"
+                .to_owned(),
+        );
     }
     if !main.page.notes.is_empty() {
         let names: Vec<&str> = main.page.notes.lines().take(8).collect();
