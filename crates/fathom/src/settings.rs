@@ -119,7 +119,13 @@ impl Merge {
         } else {
             (None, Origin::Default)
         };
-        self.origins.push((key, value.clone().unwrap_or_else(|| "–".to_owned()), origin));
+        let default = match key {
+            "gpu" => "none: unlimited memory".to_owned(),
+            "steps" => DEFAULT_STEPS.to_string(),
+            "values" => "on".to_owned(),
+            _ => "–".to_owned(),
+        };
+        self.origins.push((key, value.clone().unwrap_or(default), origin));
         value
     }
 

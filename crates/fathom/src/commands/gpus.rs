@@ -42,5 +42,12 @@ fn one(name: &str) -> Result<u8> {
         let padding = " ".repeat(width - value.chars().count());
         anstream::println!("  {label:18}  {value}{padding}  {known}");
     }
+    let arch = card.architecture();
+    anstream::println!(
+        "  {:18}  {} KiB a multiprocessor, {} KiB a block (CUDA programming guide, {major}.{minor})",
+        "shared memory",
+        arch.shared_per_multiprocessor >> 10,
+        arch.shared_per_block_optin >> 10,
+    );
     Ok(0)
 }
