@@ -20,7 +20,7 @@ def test_one_card(fathom):
     assert done.returncode == 0
     text = done.stdout
     assert "NVIDIA GeForce RTX 3090" in text and "compute capability 8.6" in text and "82" in text
-    for fact in ("memory", "context", "multiprocessors", "level-2 cache", "clocks"):
+    for fact in ("memory", "context", "multiprocessors", "level-2 cache", "clocks", "shared memory"):
         assert fact.lower() in text.lower(), text
     rows = text.splitlines()[1:]
     assert len(rows) >= 5 and all(len(re.split(r"  +", row.strip())) == 3 for row in rows), text  # each with its source

@@ -36,18 +36,19 @@ fn one(name: &str) -> Result<u8> {
     let card = find_card(name)?;
     let (major, minor) = card.compute_capability;
     anstream::println!("{}  {}  compute capability {major}.{minor}", card.name, card.title);
-    let facts = card.facts();
+    let arch = card.architecture();
+    let shared = format!(
+        "{} KiB a multiprocessor, {} KiB a block",
+        arch.shared_per_multiprocessor >> 10,
+        arch.shared_per_block_optin >> 10
+    );
+    let guide = format!("CUDA programming guide, compute capability {major}.{minor}");
+    let facts = card.facts().map(|(label, value, known)| (label, value, known.to_string()));
+    let facts: Vec<_> = facts.into_iter().chain([("shared memory", shared, guide)]).collect();
     let width = facts.iter().map(|fact| fact.1.chars().count()).max().unwrap_or(0);
     for (label, value, known) in facts {
         let padding = " ".repeat(width - value.chars().count());
         anstream::println!("  {label:18}  {value}{padding}  {known}");
     }
-    let arch = card.architecture();
-    anstream::println!(
-        "  {:18}  {} KiB a multiprocessor, {} KiB a block (CUDA programming guide, {major}.{minor})",
-        "shared memory",
-        arch.shared_per_multiprocessor >> 10,
-        arch.shared_per_block_optin >> 10,
-    );
     Ok(0)
 }
