@@ -36,13 +36,15 @@ fn recordings_of_the_repository() {
     assert!(3 <= seen, "tests/recorded/ holds recordings");
 }
 
-/// All snapshots of a folder, named by `FATHOM_SNAPSHOTS`.
+/// All snapshots of the shared collection, or of the folder that `FATHOM_SNAPSHOTS` names.
 #[test]
 fn snapshots_of_a_folder() {
-    let Some(folder) = std::env::var_os("FATHOM_SNAPSHOTS") else {
-        eprintln!("SKIPPED: FATHOM_SNAPSHOTS names no folder of memory snapshots");
+    let collection = root().join("../shared/data/snapshots");
+    let folder = std::env::var_os("FATHOM_SNAPSHOTS").map_or(collection, std::path::PathBuf::from);
+    if !folder.is_dir() {
+        eprintln!("SKIPPED: `{}` is no folder of memory snapshots", folder.display());
         return;
-    };
+    }
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
