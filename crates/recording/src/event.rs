@@ -157,7 +157,14 @@ pub enum Mark {
         address: u64,
         /// What it is.
         category: Category,
-        /// Its name, e.g. `encoder.weight`, and what else is known: `encoder.weight [512, 512] float32`.
+        /// Its name, e.g. `encoder.weight`; for activations who keeps them: `AddmmBackward0.mat1`.
         name: TextId,
+    },
+    /// The live allocation that contains `address` holds a tensor of this dtype and shape.
+    Tensor {
+        /// Inside the allocation.
+        address: u64,
+        /// Dtype and shape, e.g. `float32[512, 512]`.
+        what: TextId,
     },
 }

@@ -29,6 +29,51 @@ pub struct About {
     pub memory_bytes: u64,
     /// Memory of the card that PyTorch cannot have: the context; 0 if not known.
     pub context_bytes: u64,
+    /// The card's number in its process.
+    pub device: u32,
+    /// Counts of parameters; `None` if no optimizer or module was seen.
+    pub parameters: Option<Parameters>,
+    /// What PyTorch's own counters said when the recording ended; `None` if they were not read.
+    pub counters: Option<Counters>,
+    /// Whether the recording was brought to its end; else its process was killed on the way.
+    pub complete: bool,
+}
+
+/// How many numbers a model learns, and how many it does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// All elements of all parameters.
+    pub total: u64,
+    /// Of those that require a gradient.
+    pub trainable: u64,
+    /// Of those that require none.
+    pub frozen: u64,
+    /// Of trainable ones that had no gradient after a backward pass.
+    pub unused: u64,
+}
+
+/// PyTorch's own peaks, as `torch.cuda.memory_stats` gives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// `allocated_bytes.all.peak`
+    pub allocated_peak: u64,
+    /// `reserved_bytes.all.peak`
+    pub reserved_peak: u64,
+    /// `requested_bytes.all.peak`
+    pub requested_peak: u64,
+    /// `allocated_bytes.all.current`
+    pub allocated: u64,
+    /// `reserved_bytes.all.current`
+    pub reserved: u64,
+}
+
+/// A module of the user's model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Module {
+    /// Its path, as owners name it: `encoder.layers.3.attn`; of a root its class name.
+    pub path: TextId,
+    /// Its class, e.g. `MultiheadAttention`.
+    pub class: TextId,
 }
 
 /// One card's memory over time.
@@ -44,6 +89,8 @@ pub struct Recording {
     pub stacks: Vec<Stack>,
     /// Who allocated; events refer to them by [`OwnerId`].
     pub owners: Vec<Owner>,
+    /// Modules that owners name.
+    pub modules: Vec<Module>,
     /// Segments and blocks that were there when recording began, as events that make them.
     pub start: Vec<Event>,
     /// What happened, in order.

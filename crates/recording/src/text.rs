@@ -54,6 +54,9 @@ impl fmt::Display for Event {
             Event::Mark(Mark::Name { address, category, name }) => {
                 write!(to, "name {address:#x} {} text {}", category.name(), name.0)
             }
+            Event::Mark(Mark::Tensor { address, what }) => {
+                write!(to, "tensor {address:#x} text {}", what.0)
+            }
         }
     }
 }
@@ -278,6 +281,10 @@ fn event(line: &str) -> Result<Event, String> {
             category: Category::from_name(at(2)?).ok_or(format!("`{line}` names no category"))?,
             name: TextId(optional("text")? as u32),
         }),
+        "tensor" => Event::Mark(Mark::Tensor {
+            address: number(1)?,
+            what: TextId(optional("text")? as u32),
+        }),
         other => return Err(format!("`{other}` is not an event")),
     })
 }
@@ -299,7 +306,8 @@ segment_map 0x7f0000000000 20971520 stream 5 pool 0.2
 segment_unmap 0x7f0000000000 20971520 stream 5
 oom 1024 free 512 stream 0
 phase before_optimizer step 2
-name 0x7f0000000200 model_copies text 4";
+name 0x7f0000000200 model_copies text 4
+tensor 0x7f0000000200 text 5";
         let events = parse(text).unwrap();
         let back: Vec<String> = events.iter().map(ToString::to_string).collect();
         assert_eq!(back.join("\n"), text);
