@@ -25,10 +25,11 @@ def ready():
 
     try:
         torch.cuda._lazy_call(watch_the_card)
-        if os.environ.get("FATHOM_VALUES", "on") != "off":
-            from . import values
+        with_values = os.environ.get("FATHOM_VALUES", "on") != "off"
+        if with_values or os.environ.get("FATHOM_RECORD", "on") != "off":
+            from . import functions, values
 
-            values.install()
+            functions.install().values = values.install() if with_values else None
     except Exception as error:  # the user's script matters more than our report of it
         complain(error)
 

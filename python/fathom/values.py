@@ -9,39 +9,26 @@ Large data stays what it is: not computed, read back as zeros.
 Functions whose result *shape* depends on values get their values first. Where those are not known
 because the inputs are large, that is noted: the report says so.
 
-A function mode is used, not a dispatch mode: PyTorch's own code takes other paths while a dispatch mode
-is on (gradients are added out of place, for one), and the peaks would not be its own any more.
+Functions are seen by the mode in `functions.py`.
 """
 
 import collections
 import ctypes
 import functools
-import os
 import sys
 
 import torch
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import value_rules as rules
-
-# Tensors of at most this many elements, in a storage of at most this many bytes, hold true values.
-SMALL_ELEMENTS = 1 << 16
-SMALL_BYTES = 8 * SMALL_ELEMENTS
+from .card_memory import SMALL_BYTES, SMALL_ELEMENTS, Memory, Unknown, rebuild
+from .functions import PLAIN
 
 # A backward pass can have true values when no more than this is allocated on the card.
 TINY_BYTES = 128 << 20
 
-PLAIN = {torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)}
-
-
-class Unknown(Exception):
-    """An argument whose value is not known."""
-
-
-class Values(TorchFunctionMode):
+class Values:
     def __init__(self):
-        super().__init__()
         self.without_cpu_kernel = set()
         self.unreal = collections.Counter()
         self.generator = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
@@ -50,10 +37,7 @@ class Values(TorchFunctionMode):
     def memory(self):
         return Memory()
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if torch.compiler.is_compiling() or func in rules.PLAIN_GETTERS:
-            return func(*args, **kwargs)
+    def run(self, func, args, kwargs):
         special = rules.SPECIAL.get(func)
         if special is not None and is_on_card(args, kwargs):
             return special(self, func, args, kwargs)
@@ -210,53 +194,6 @@ class _Backward(TorchDispatchMode):
             return result
 
 
-class Memory:
-    """The card's memory seen as CPU tensors."""
-
-    def __init__(self):
-        phantom = ctypes.CDLL(None)
-        base, size = ctypes.c_uint64(), ctypes.c_uint64()
-        if phantom.fathom_arena(ctypes.byref(base), ctypes.byref(size)) != 0:
-            raise RuntimeError("the phantom has no memory")
-        self.base = base.value
-        self.bytes = torch.frombuffer((ctypes.c_uint8 * size.value).from_address(self.base), dtype=torch.uint8)
-        self.typed = {}
-
-    def alias(self, tensor):
-        """A CPU tensor on the same addresses, if the tensor is small enough to hold values."""
-        if type(tensor) not in PLAIN:
-            raise Unknown
-        if tensor.layout is not torch.strided:
-            return rebuild(tensor.detach(), self.alias)
-        if tensor.untyped_storage().nbytes() > SMALL_BYTES:
-            raise Unknown
-        dtype = tensor.dtype
-        typed = self.typed.get(dtype)
-        if typed is None:
-            typed = self.typed[dtype] = self.bytes.view(dtype)
-        if tensor.numel() == 0:
-            return torch.empty_strided(tensor.size(), tensor.stride(), dtype=dtype)
-        offset = (tensor.data_ptr() - self.base) // typed.element_size()
-        view = typed.as_strided(tensor.size(), tensor.stride(), offset)
-        view = view.conj() if tensor.is_conj() else view
-        return torch._neg_view(view) if tensor.is_neg() else view
-
-
-def rebuild(tensor, part):
-    """A sparse tensor made of other parts: the same elements elsewhere."""
-    if tensor.layout is torch.sparse_coo:
-        return torch.sparse_coo_tensor(
-            part(tensor._indices()), part(tensor._values()), tensor.size(),
-            is_coalesced=tensor.is_coalesced(), check_invariants=False,
-        )  # fmt: skip
-    if tensor.layout is torch.sparse_csr:
-        rows, columns, values = tensor.crow_indices(), tensor.col_indices(), tensor.values()
-        return torch.sparse_csr_tensor(
-            part(rows), part(columns), part(values), tensor.size(), check_invariants=False
-        )
-    raise Unknown
-
-
 def is_toy(roots):
     """Whether all that a backward pass gives gradients to is small together; stops where it is not."""
     nodes = [root.grad_fn for root in tensors((roots,)) if root.grad_fn is not None]
@@ -306,22 +243,21 @@ def tensors(values):
             yield from tensors(value)
 
 
-_mode = None
+_values = None
 
 
 def install():
-    global _mode
-    _mode = Values()
-    _mode.__enter__()
-    os.register_at_fork(after_in_child=_leave)
-    _step_aside()
+    """The values of this process, to be asked for every function."""
+    global _values
+    _values = Values()
     torch.UntypedStorage.cpu = _with_values(torch.UntypedStorage.cpu)
+    return _values
 
 
 def run_backward(inner, args, kwargs, parameters):
-    if _mode is None:
+    if _values is None:
         return inner(*args, **kwargs)
-    return _mode.run_backward(inner, args, kwargs, parameters)
+    return _values.run_backward(inner, args, kwargs, parameters)
 
 
 def _with_values(inner):
@@ -330,50 +266,18 @@ def _with_values(inner):
     @functools.wraps(inner)
     def cpu(self):
         copy = inner(self)
-        if _mode is not None and self.device.type == "cuda" and self.nbytes() <= SMALL_BYTES:
+        if self.device.type == "cuda" and self.nbytes() <= SMALL_BYTES:
             ctypes.memmove(copy.data_ptr(), self.data_ptr(), self.nbytes())
         return copy
 
     return cpu
 
 
-def _step_aside():
-    """Torch's own Python code asks whether somebody overrides it, and then takes another way: not for us.
-
-    So its Python functions run as ever, and the mode sees the built-in functions that they call.
-    """
-    for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
-        inner = getattr(torch.overrides, name)
-        replacement = _ignoring_our_mode(inner, is_list=name == "has_torch_function")
-        for module in list(sys.modules.values()):
-            if getattr(module, "__name__", "").startswith("torch") and vars(module).get(name) is inner:
-                setattr(module, name, replacement)
-
-
-def _ignoring_our_mode(inner, is_list):
-    @functools.wraps(inner)
-    def has_torch_function(*values):
-        if _mode is None or torch._C._len_torch_function_stack() != 1:
-            return inner(*values)
-        values = values[0] if is_list else values
-        return any(isinstance(value, torch.Tensor) and type(value) not in PLAIN for value in values)
-
-    return has_torch_function
-
-
-def _leave():
-    """A forked data loader has no card: its functions need not pass through here."""
-    global _mode
-    if _mode is not None:
-        _mode.__exit__(None, None, None)
-        _mode = None
-
-
 def unreal():
     """Functions whose result shape was asked of values that are not known, with their lines."""
-    if _mode is None:
+    if _values is None:
         return []
     return [
         {"operator": name, "file": file, "line": line, "count": count}
-        for (name, file, line), count in _mode.unreal.most_common(20)
+        for (name, file, line), count in _values.unreal.most_common(20)
     ]

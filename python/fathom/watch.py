@@ -2,12 +2,13 @@
 
 Peaks are PyTorch's own statistics, read where phases meet: whatever phase raised a peak last is the
 phase of that peak. A phase gets its name when it ends, by what ended it: what runs up to a backward
-pass was a forward pass. So no hook sits on the modules, nothing is reset and no tensor is held, and the
-script sees what it would see without us. What was seen is written to the run's folder after each step
-and at exit.
+pass was a forward pass. Nothing is reset and no tensor is held, and the script sees what it would see
+without us. What was seen is written to the run's folder after each step and at exit. The recorder, if there is
+one, is told of each phase.
 """
 
 import atexit
+import functools
 import json
 import os
 import sys
@@ -19,12 +20,15 @@ import weakref
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from . import values
+from . import functions, values
 
 PEAKS = ("allocated", "reserved", "requested")
 
 # After this many times the wanted steps of one optimizer, the others are not waited for.
 PATIENCE = 10
+
+# A script that tries until it fits is refused many times: what was alive is noted the first times.
+RECORDED_REFUSALS = 3
 
 
 class Stopped(SystemExit):
@@ -37,8 +41,10 @@ class Watch:
         self.pid = os.getpid()
         self.wanted_steps = wanted_steps
         self.began = time.time()
+        self.recorder = None
         self.built = False  # whether a module has been called
-        self.in_phase = None  # backward or optimizer while they run
+        self.in_phase = None  # backward, optimizer or saving while they run
+        self.is_evaluating = False  # whether the model was last called in evaluation mode
         self.steps = {}  # optimizer id -> steps taken
         self.known = set()  # ids of optimizers that hold parameters on the card
         self.optimizers = weakref.WeakSet()
@@ -58,10 +64,14 @@ class Watch:
                 peak = stats.get(f"{kind}_bytes", {}).get("all", {}).get("peak", 0)
                 if peak > best.get(kind, {"bytes": 0})["bytes"]:
                     best[kind] = {"bytes": peak, "phase": phase, "step": self.steps_taken() + 1}
+        if self.recorder is not None:
+            self.recorder.end_region(phase, self.steps_taken() + 1)
 
     def running(self):
         """The name of the phase that has not ended yet, as far as it is known."""
-        return self.in_phase or ("forward" if self.built else "construction")
+        if self.in_phase or not self.built:
+            return self.in_phase or "construction"
+        return "evaluation" if self.is_evaluating else "forward"
 
     def steps_taken(self):
         return max(self.steps.values(), default=0)
@@ -77,11 +87,13 @@ class Watch:
         self.known.add(id(optimizer))
         self.optimizers.add(optimizer)
         self.measure("before optimizer" if self.built else "construction")
-        self.in_phase = "optimizer"
+        self.in_phase, self.is_evaluating = "optimizer", False
 
     def after_step(self, optimizer, *_):
         self.measure("optimizer")
         self.in_phase = None
+        if self.recorder is not None:
+            self.recorder.end_step(is_early=self.steps_taken() < 2)
         self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
         self.write()
         if self.wanted_steps and self.is_enough():
@@ -104,32 +116,68 @@ class Watch:
 
     # -- hooks ------------------------------------------------------------------------------------
 
-    def watch_construction(self):
-        """The first call of any module ends construction; the class is itself again from then on."""
+    def watch_modules(self):
+        """The first call of any module ends construction; the recorder wants to see every call."""
         module = torch.nn.Module
         inner = module.__call__
 
         def __call__(this, *args, **kwargs):
-            module.__call__ = inner
-            self.measure("construction")
-            self.built = True
-            return inner(this, *args, **kwargs)
+            if torch.compiler.is_dynamo_compiling():
+                return inner(this, *args, **kwargs)
+            if not self.built:
+                self.measure("construction")
+                self.built = True
+            if self.recorder is None:
+                module.__call__ = inner
+                return inner(this, *args, **kwargs)
+            return self.recorder.call_module(inner, this, args, kwargs)
 
         module.__call__ = __call__
+
+    def model_called(self, model):
+        """A model in evaluation mode is evaluated, if it is one that an optimizer trains."""
+        is_evaluated = not model.training and any(id(p) in self.trained for p in model.parameters())
+        if is_evaluated != self.is_evaluating and not self.in_phase:
+            self.measure(self.running())
+            self.is_evaluating = is_evaluated
+
+    @property
+    def trained(self):
+        return {id(parameter) for parameter in self.parameters()}
 
     def watch_backward(self):
         inner = torch.autograd._engine_run_backward
 
         def run_backward(*args, **kwargs):
+            self.is_evaluating = False
             self.measure("forward")
             self.built, self.in_phase = True, "backward"
-            try:
+
+            def run():
                 return values.run_backward(inner, args, kwargs, self.parameters)
+
+            try:
+                return run() if self.recorder is None else self.recorder.run_backward(run, args[0])
             finally:
                 self.measure("backward")
                 self.in_phase = None
 
         torch.autograd._engine_run_backward = run_backward
+
+    def watch_saving(self):
+        inner = torch.save
+
+        @functools.wraps(inner)
+        def save(*args, **kwargs):
+            self.measure(self.running())
+            self.in_phase = "saving"
+            try:
+                return inner(*args, **kwargs)
+            finally:
+                self.measure("saving")
+                self.in_phase = None
+
+        torch.save = save
 
     def watch_optimizers(self):
         register_optimizer_step_pre_hook(self.before_step)
@@ -160,6 +208,8 @@ class Watch:
     def watch_refusals(self):
         def refused(device, tried, total, free):
             self.measure(self.running())
+            if self.recorder is not None and len(self.refusals) < RECORDED_REFUSALS:
+                self.recorder.note_refusal()
             self.refusals.append(
                 {
                     "device": device,
@@ -190,7 +240,9 @@ class Watch:
     def finish(self):
         if os.getpid() != self.pid:
             return
-        self.measure("after training" if self.steps else self.running())
+        self.measure("evaluation" if self.is_evaluating else "after training" if self.steps else self.running())
+        if self.recorder is not None:
+            self.recorder.finish()
         self.end = self.end or {"kind": "exit"}
         self.write()
         time.sleep(0.05)  # autograd's threads drop their last Python objects before Python ends, else they abort
@@ -265,10 +317,16 @@ def user_frame_of_traceback(trace):
 
 
 def install():
-    watch = Watch(os.environ.get("FATHOM_RUN"), int(os.environ.get("FATHOM_STEPS") or 0))
+    folder = os.environ.get("FATHOM_RUN")
+    watch = Watch(folder, int(os.environ.get("FATHOM_STEPS") or 0))
+    if folder and os.environ.get("FATHOM_RECORD", "on") != "off":
+        from . import recorder
+
+        watch.recorder = functions.install().recorder = recorder.Recorder(folder, watch)
     watch.watch_optimizers()
     watch.watch_backward()
+    watch.watch_saving()
     watch.watch_resets()
     watch.watch_refusals()
     watch.watch_end()
-    watch.watch_construction()
+    watch.watch_modules()

@@ -18,6 +18,8 @@ macro_rules! cublas {
                 blas::batched_qr => fn cublasZgeqrfBatched(handle: Handle, m: c_int, n: c_int, a: Address, lda: c_int, tau: Address, info: *mut c_int);
                 blas::batched_solve => fn cublasZgetrsBatched(handle: Handle, trans: c_int, n: c_int, columns: c_int, a: Address, lda: c_int, pivots: Address, b: Address, ldb: c_int, info: *mut c_int);
                 blas::batched_least_squares => fn cublasZgelsBatched(handle: Handle, trans: c_int, m: c_int, n: c_int, columns: c_int, a: Address, lda: c_int, c: Address, ldc: c_int, info: *mut c_int);
+                blas::set_workspace => fn cublasSetWorkspace_v2(handle: Handle, workspace: Address, size: usize);
+                blas::lt_matmul => fn cublasLtMatmul(handle: Handle, operation: Handle, alpha: Handle, a: Address, a_layout: Handle, b: Address, b_layout: Handle, beta: Handle, c: Address, c_layout: Handle, d: Address, d_layout: Handle, algorithm: Handle, workspace: Address, size: usize, stream: Handle);
                 blas::create => fn cublasCreate_v2(out: *mut Handle);
                 blas::math_mode => fn cublasGetMathMode(handle: Handle, out: *mut c_int);
                 blas::pointer_mode => fn cublasGetPointerMode_v2(handle: Handle, out: *mut c_int);
@@ -66,7 +68,7 @@ macro_rules! cublas {
                 cublasHgemmStridedBatched, cublasIcamax_v2, cublasIcamin_v2, cublasIdamax_v2,
                 cublasIdamin_v2, cublasIsamax_v2, cublasIsamin_v2, cublasIzamax_v2,
                 cublasIzamin_v2, cublasLtDestroy, cublasLtHeuristicsCacheSetCapacity,
-                cublasLtLoggerSetLevel, cublasLtLoggerSetMask, cublasLtMatmul,
+                cublasLtLoggerSetLevel, cublasLtLoggerSetMask,
                 cublasLtMatmulAlgoConfigSetAttribute, cublasLtMatmulAlgoInit,
                 cublasLtMatmulDescDestroy, cublasLtMatmulDescInit_internal,
                 cublasLtMatmulDescSetAttribute, cublasLtMatmulPreferenceDestroy,
@@ -78,7 +80,7 @@ macro_rules! cublas {
                 cublasScasum_v2, cublasScnrm2_v2, cublasScopy_v2, cublasSdot_v2,
                 cublasSetAtomicsMode, cublasSetMathMode, cublasSetMatrixAsync,
                 cublasSetPointerMode_v2, cublasSetSmCountTarget, cublasSetStream_v2,
-                cublasSetVectorAsync, cublasSetWorkspace_v2,                 cublasSgemmBatched, cublasSgemmEx, cublasSgemmStridedBatched, cublasSgemm_v2,
+                cublasSetVectorAsync, cublasSgemmBatched, cublasSgemmEx, cublasSgemmStridedBatched, cublasSgemm_v2,
                 cublasSgemv_v2, cublasSger_v2, cublasSgetrfBatched,
                 cublasSmatinvBatched, cublasSnrm2_v2, cublasSrot_v2,
                 cublasSrotg_v2, cublasSrotm_v2, cublasSrotmg_v2, cublasSscal_v2, cublasSswap_v2,

@@ -9,9 +9,40 @@ use crate::config;
 use crate::error::Answer;
 use crate::ffi::Raw;
 use crate::state::new_handle;
+use crate::workspaces;
 
 pub(crate) fn create(out: &mut Handle) -> Answer {
     *out = new_handle();
+    Ok(())
+}
+
+/// PyTorch brings the handle its workspace.
+pub(crate) fn set_workspace(_handle: Handle, workspace: Address, _size: usize) -> Answer {
+    workspaces::note(workspaces::Kind::Cublas, workspace.0);
+    Ok(())
+}
+
+/// Not done; only the workspace is looked at.
+#[allow(clippy::too_many_arguments, reason = "C signature")]
+pub(crate) fn lt_matmul(
+    _handle: Handle,
+    _operation: Handle,
+    _alpha: Handle,
+    _a: Address,
+    _a_layout: Handle,
+    _b: Address,
+    _b_layout: Handle,
+    _beta: Handle,
+    _c: Address,
+    _c_layout: Handle,
+    _d: Address,
+    _d_layout: Handle,
+    _algorithm: Handle,
+    workspace: Address,
+    _size: usize,
+    _stream: Handle,
+) -> Answer {
+    workspaces::note(workspaces::Kind::Cublas, workspace.0);
     Ok(())
 }
 

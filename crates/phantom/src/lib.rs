@@ -39,3 +39,4 @@ mod state;
 mod status;
 mod stream;
 mod virtual_memory;
+mod workspaces;

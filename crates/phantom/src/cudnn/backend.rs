@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use cuda_abi::types::Handle;
 
-use super::graph::{Attribute, Draft, Node, Value, bytes_of, kind, value};
+use super::graph::{Attribute, Draft, Node, Value, attribute, bytes_of, kind, value};
 use super::oracle::{self, Question};
 use crate::error::{Answer, Failure};
 use crate::ffi::Raw;
 use crate::state::{lock, new_handle, phantom};
+use crate::workspaces;
 
 /// `CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED`.
 const NOT_FINALIZED: Failure = Failure::Cudnn(2004);
@@ -74,6 +75,10 @@ pub(crate) fn set(
     let count = values_count(count)?;
     let mut descriptors = descriptors()?;
     if let Some(Descriptor::VariantPack) = descriptors.get(&handle) {
+        if name == attribute::VARIANT_PACK_WORKSPACE {
+            let address = Raw(values.0.cast::<u64>()).read(count.min(1));
+            address.iter().for_each(|address| workspaces::note(workspaces::Kind::Cudnn, *address));
+        }
         return Ok(());
     }
     let value = if value_kind == value::DESCRIPTOR {

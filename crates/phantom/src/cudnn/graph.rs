@@ -48,6 +48,7 @@ pub(crate) mod attribute {
     pub(crate) const TENSOR_TYPE: c_int = 901;
     pub(crate) const TENSOR_DIMENSIONS: c_int = 902;
     pub(crate) const TENSOR_STRIDES: c_int = 903;
+    pub(crate) const VARIANT_PACK_WORKSPACE: c_int = 1003;
     pub(crate) const ENGINE_GRAPH: c_int = 1300;
     pub(crate) const ENGINE_INDEX: c_int = 1301;
     pub(crate) const ENGINE_DEVICE: c_int = 1307;

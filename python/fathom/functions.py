@@ -1,0 +1,88 @@
+"""Sees every torch function that is called from Python, and lets the values and the recorder take part.
+
+A function mode is used, not a dispatch mode: PyTorch's own code takes other paths while a dispatch mode
+is on (gradients are added out of place, for one), and the peaks would not be its own any more.
+"""
+
+import functools
+import os
+import sys
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .value_rules import PLAIN_GETTERS
+
+# Tensors that nobody has made a class of his own of.
+PLAIN = {torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)}
+
+
+class Functions(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.values = None  # computes small results; see values.py
+        self.recorder = None  # wants to know who allocates; see recorder.py
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func in PLAIN_GETTERS or torch.compiler.is_compiling():
+            return func(*args, **kwargs or {})
+        if self.recorder is None:
+            return self.run(func, args, kwargs or {})
+        self.recorder.enter_function(func, args)
+        try:
+            result = self.run(func, args, kwargs or {})
+            self.recorder.note_result(result)
+            return result
+        finally:
+            self.recorder.leave_function()
+
+    def run(self, func, args, kwargs):
+        if self.values is None:
+            return func(*args, **kwargs)
+        return self.values.run(func, args, kwargs)
+
+
+_mode = None
+
+
+def install():
+    """The mode of this process; made once."""
+    global _mode
+    if _mode is None:
+        _mode = Functions()
+        _mode.__enter__()
+        os.register_at_fork(after_in_child=_leave)
+        _step_aside()
+    return _mode
+
+
+def _leave():
+    """A forked data loader has no card: its functions need not pass through here."""
+    global _mode
+    if _mode is not None:
+        _mode.__exit__(None, None, None)
+        _mode = None
+
+
+def _step_aside():
+    """Torch's own Python code asks whether somebody overrides it, and then takes another way: not for us.
+
+    So its Python functions run as ever, and the mode sees the built-in functions that they call.
+    """
+    for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
+        inner = getattr(torch.overrides, name)
+        replacement = _ignoring_our_mode(inner, is_list=name == "has_torch_function")
+        for module in list(sys.modules.values()):
+            if getattr(module, "__name__", "").startswith("torch") and vars(module).get(name) is inner:
+                setattr(module, name, replacement)
+
+
+def _ignoring_our_mode(inner, is_list):
+    @functools.wraps(inner)
+    def has_torch_function(*values):
+        if _mode is None or torch._C._len_torch_function_stack() != 1:
+            return inner(*values)
+        values = values[0] if is_list else values
+        return any(isinstance(value, torch.Tensor) and type(value) not in PLAIN for value in values)
+
+    return has_torch_function

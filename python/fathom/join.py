@@ -1,0 +1,57 @@
+"""Says which part of the script an event of PyTorch's memory history belongs to.
+
+Every part (a module, a function, a node of the backward pass) gets a serial number when it begins. Where torch
+can attach a text to its events (2.10 and newer) the number goes there. Elsewhere PyTorch's count of allocations
+is read at the beginning of each part: slower, and as exact.
+"""
+
+import bisect
+
+import torch
+
+
+class ByText:
+    def __init__(self, devices):
+        self.begin_text = torch._C._cuda_setMemoryMetadata
+
+    def begin(self, serial):
+        self.begin_text(str(serial))
+
+    def serials(self, device, trace):
+        """The serial number of each event; 0 where it is not known."""
+        for event in trace:
+            text = event["user_metadata"]
+            yield int(text) if text.isdecimal() else 0
+
+    def forget(self):
+        pass
+
+
+class ByCount:
+    def __init__(self, devices):
+        self.devices = devices
+        self.begun = []  # serial numbers
+        self.counts = {device: [] for device in range(devices)}
+        self.seen = dict.fromkeys(self.counts, 0)  # allocations that were handed out before the history
+
+    def begin(self, serial):
+        self.begun.append(serial)
+        for device, counts in self.counts.items():
+            counts.append(torch._C._cuda_memoryStats(device)["allocation"]["all"]["allocated"])
+
+    def serials(self, device, trace):
+        counts, count = self.counts[device], self.seen[device]
+        for event in trace:
+            # An allocation is counted after its part began: the last part that began at this count.
+            at = bisect.bisect_right(counts, count)
+            yield self.begun[at - 1] if at else 0
+            count += event["action"] == "alloc"
+        self.seen[device] = count
+
+    def forget(self):
+        self.begun = self.begun[-1:]
+        self.counts = {device: counts[-1:] for device, counts in self.counts.items()}
+
+
+def make(devices):
+    return (ByText if hasattr(torch._C, "_cuda_setMemoryMetadata") else ByCount)(devices)

@@ -1,0 +1,130 @@
+"""What the tensors of a script are: weights, gradients, optimizer state, buffers, copies of the model, inputs.
+
+Each is found through what holds it, never by its size: modules, optimizers, arguments. `Names` gives
+(category, name, tensor); the recorder notes their addresses.
+"""
+
+import collections
+import gc
+
+import torch
+
+from .functions import PLAIN
+
+# A set of tensors is a copy of the parameters if it has this share of their elements, shape by shape.
+COPY_SHARE = 0.9
+
+# Outside of modules, what these give is data that the script brings to the card.
+FACTORIES = {
+    getattr(owner, name)
+    for owner in (torch, torch.Tensor)
+    for name in """to cuda tensor as_tensor from_numpy arange linspace empty zeros ones full eye rand randn randint
+    randperm normal bernoulli rand_like randn_like randint_like zeros_like ones_like full_like empty_like
+    new_zeros new_ones new_full new_empty new_tensor float half bfloat16 long int""".split()
+    if hasattr(owner, name)
+}
+
+
+class Names:
+    def __init__(self, modules, optimizers):
+        self.modules = modules
+        self.optimizers = optimizers  # a weak set
+        self.of_parameter = {}  # id -> name
+
+    # -- what is where ----------------------------------------------------------------------------
+
+    def trained(self):
+        """Parameters that an optimizer holds."""
+        return [p for optimizer in self.optimizers for group in optimizer.param_groups for p in group["params"]]
+
+    def of_modules(self):
+        """Parameters and buffers of every model."""
+        trained = {id(parameter) for parameter in self.trained()}
+        originals = [signature(root) for root, _ in self.modules.living_roots() if holds(root, trained)]
+        for root, prefix in self.modules.living_roots():
+            is_copy = not holds(root, trained) and len(signature(root)) > 0 and signature(root) in originals
+            for name, parameter in root.named_parameters():
+                self.of_parameter[id(parameter)] = prefix + name
+                yield "model_copies" if is_copy else "weights", prefix + name, parameter
+            for name, buffer in root.named_buffers():
+                yield "model_copies" if is_copy else "buffers", prefix + name, buffer
+
+    def of_optimizers(self):
+        """Parameters that no module has, and the state of each parameter."""
+        for optimizer in self.optimizers:
+            for index, parameter in enumerate(p for group in optimizer.param_groups for p in group["params"]):
+                name = self.of_parameter.setdefault(id(parameter), f"parameter {index}")
+                yield "weights", name, parameter
+                for key, tensor in held(optimizer.state.get(parameter, ())):
+                    yield "optimizer", f"{key} of {name}", tensor
+            for parameter, state in optimizer.state.items():
+                if not isinstance(parameter, torch.Tensor):
+                    for key, tensor in held(state):
+                        yield "optimizer", key or str(parameter), tensor
+
+    def of_gradients(self):
+        for parameter in self.trained():
+            gradient = parameter.grad
+            if gradient is not None:
+                yield "gradients", f"gradient of {self.of_parameter.get(id(parameter), 'a parameter')}", gradient
+
+    def of_copies(self, taken):
+        """Tensors outside of modules that together are a copy of the parameters, such as an average's shadow."""
+        wanted = collections.defaultdict(list)
+        for parameter in {id(p): p for p in self.trained()}.values():
+            wanted[parameter.shape].append(self.of_parameter.get(id(parameter), "a parameter"))
+        total = sum(shape.numel() * len(names) for shape, names in wanted.items())
+        found, elements = [], 0
+        for thing in gc.get_objects():
+            if type(thing) in PLAIN and thing.is_cuda and thing.grad_fn is None and thing.data_ptr() not in taken:
+                names = wanted.get(thing.shape)
+                if names:
+                    found.append(("model_copies", f"copy of {names.pop(0)}", thing))
+                    elements += thing.numel()
+        return found if total and elements >= COPY_SHARE * total else []
+
+    def counts(self):
+        """Elements of parameters on the card or not, each counted once."""
+        every = {id(p): p for root, _ in self.modules.living_roots() for p in root.parameters()}
+        copies = {id(tensor) for category, _, tensor in self.of_modules() if category == "model_copies"}
+        every.update((id(p), p) for p in self.trained())
+        ours = [parameter for key, parameter in every.items() if key not in copies]
+        trainable = sum(p.numel() for p in ours if p.requires_grad)
+        total = sum(p.numel() for p in ours)
+        return {"total": total, "trainable": trainable, "frozen": total - trainable}
+
+    def unused(self):
+        """Elements of trained parameters that the last backward pass gave no gradient."""
+        return sum(p.numel() for p in {id(p): p for p in self.trained()}.values() if p.requires_grad and p.grad is None)
+
+
+def signature(root):
+    return [(name, parameter.shape) for name, parameter in root.named_parameters()]
+
+
+def holds(root, parameters):
+    return any(id(parameter) in parameters for parameter in root.parameters())
+
+
+def held(state, key=""):
+    """(key, tensor) for the tensors in nested dictionaries and lists."""
+    if isinstance(state, torch.Tensor):
+        yield key, state
+    elif isinstance(state, dict):
+        for inner, value in state.items():
+            yield from held(value, key or str(inner))
+    elif isinstance(state, (list, tuple)):
+        for value in state:
+            yield from held(value, key)
+    elif hasattr(state, "__dict__") and not isinstance(state, type):
+        for inner, value in vars(state).items():
+            if isinstance(value, torch.Tensor):
+                yield key or inner, value
+
+
+def arguments(args, kwargs):
+    """(name, tensor) for the tensors given to a model."""
+    for index, value in enumerate(args):
+        yield from held(value, f"argument {index + 1}")
+    for name, value in kwargs.items():
+        yield from held(value, name)

@@ -1,0 +1,140 @@
+"""Joins PyTorch's memory history with what the recorder noted, and writes it as a recording."""
+
+import torch
+
+from .recording_file import ACTIONS, ALLOC, CATEGORIES, NAME, OOM, ROW, TENSOR, Writer
+
+CASTS, WORKSPACE = CATEGORIES.index("casts"), CATEGORIES.index("workspace")
+
+
+class Pen:
+    """Writes the recording of one card."""
+
+    def __init__(self, path, about, modules, stacks, names):
+        self.file = Writer(path)
+        self.file.about(about)
+        self.modules, self.stacks, self.names = modules, stacks, names
+        self.modules_written = 1
+        self.stacks_written = {}
+        self.owners = {}  # part -> number in the file
+        self.whats = {}  # (dtype, shape) -> number in the file
+        self.functions = {}  # function -> its name
+        self.rows = []
+        self.position = 0  # the largest serial number seen
+
+    def write(self, trace, serials, marks, parts, casts, spaces, named):
+        """One part of the history, with the marks made during it; names of what is allocated anew are forgotten."""
+        marks.sort(key=lambda mark: mark[0])
+        rows, pack, places = [], ROW.pack, {}
+        self.rows = rows
+        next_mark, count = 0, len(marks)
+        for entry, serial in zip(trace, serials):
+            if serial > self.position:
+                self.position = serial
+                while next_mark < count and marks[next_mark][0] < serial:
+                    self.mark(marks[next_mark])
+                    next_mark += 1
+            kind = ACTIONS.get(entry["action"])
+            if kind is None:
+                continue
+            address, size, third = entry["addr"] if kind != OOM else entry["device_free"], entry["size"], 0
+            where = (entry["stream"], entry.get("pool_id") or (0, 0))
+            place = places.get(where)
+            if place is None:
+                place = places[where] = self.file.place(*where)
+            if kind != ALLOC:
+                rows.append(pack(kind, 0, place, 0, address, size))
+                continue
+            named.pop(address, None)
+            third = self.owner(parts.get(serial), entry)
+            rows.append(pack(kind, 0, place, third, address, size))
+            if serial in casts or (serial, address) in spaces:
+                self.name_inside(serial, address, size, casts, spaces)
+        for mark in marks[next_mark:]:
+            self.mark(mark)
+        self.write_modules()
+        self.file.flush(b"".join(rows))
+
+    def mark(self, mark):
+        _, _, kind, code, text, address = mark
+        if kind == TENSOR:
+            third = self.whats.get(text) or self.what(text)
+        elif kind == NAME:
+            third = self.file.texts.get(text) or self.file.text(text)
+        else:
+            third = text
+        self.rows.append(ROW.pack(kind, code, 0, third, address, 0))
+
+    def name_inside(self, serial, address, size, casts, spaces):
+        """What only the size or the phantom tells: casts of parameters, work areas of libraries."""
+        if (serial, address) in spaces:
+            self.mark((0, 0, NAME, WORKSPACE, spaces[(serial, address)], address))
+        waiting = casts.get(serial)
+        if waiting:
+            for item in waiting:
+                if item[0] == size:
+                    waiting.remove(item)
+                    name = self.names.of_parameter.get(item[1], "a parameter")
+                    self.mark((0, 0, NAME, CASTS, f"cast of {name}", address))
+                    break
+
+    # -- texts ----------------------------------------------------------------------------------------
+
+    def owner(self, part, entry):
+        """A part as an owner; outside of functions the history's own frames say the line."""
+        number = self.owners.get(part)
+        if number is not None:
+            return number
+        if part is not None and (part[1] is not None or part[3] is not None):
+            number = self.owners[part] = self.new_owner(part, 0)
+            return number
+        frames = entry.get("frames") or ()
+        if part is None and not frames:
+            return 0
+        return self.new_owner(part or (0, None, 0, None), self.stack_of(frames))
+
+    def new_owner(self, part, stack):
+        module, func, own_stack, node = part
+        stack = stack or self.stacks.write(own_stack, self.file, self.stacks_written)
+        return self.file.owner(self.modules.paths[module], self.name(func), node or "", stack)
+
+    def stack_of(self, frames):
+        stack = 0
+        for frame in reversed(frames):
+            if not self.stacks.is_our_file(frame["filename"]):
+                stack = self.file.stack(frame["filename"], frame["name"], frame["line"], stack)
+        return stack
+
+    def name(self, func):
+        if func is None:
+            return ""
+        name = self.functions.get(func)
+        if name is None:
+            name = getattr(func, "__name__", None) or str(func)
+            if name in ("__get__", "__set__"):
+                name = getattr(getattr(func, "__self__", None), "__name__", name)
+            self.functions[func] = name
+        return name
+
+    def what(self, what):
+        number = self.whats.get(what)
+        if number is None:
+            dtype, shape = what
+            text = f"{str(dtype).removeprefix('torch.')}[{', '.join(map(str, shape))}]"
+            number = self.whats[what] = self.file.text(text)
+        return number
+
+    def write_modules(self):
+        for number in range(self.modules_written, len(self.modules.paths)):
+            self.file.module(self.modules.paths[number], self.modules.classes[number])
+        self.modules_written = len(self.modules.paths)
+
+    # -- the end ----------------------------------------------------------------------------------------
+
+    def finish(self, segments, device, parameters):
+        stats = torch.cuda.memory_stats(device)
+        counters = {f"{kind}_peak": stats.get(f"{kind}_bytes.all.peak", 0) for kind in ("allocated", "reserved", "requested")}
+        counters["allocated"] = stats.get("allocated_bytes.all.current", 0)
+        counters["reserved"] = stats.get("reserved_bytes.all.current", 0)
+        self.file.about({"parameters": parameters, "counters": counters})
+        self.file.finish([segment for segment in segments if segment["device"] == device])
