@@ -39,7 +39,8 @@ def watch_the_card():
     try:
         from . import watch
 
-        watch.install()
+        folder, steps = os.environ.get("FATHOM_RUN"), int(os.environ.get("FATHOM_STEPS") or 0)
+        watch.install(folder, steps, is_recording=os.environ.get("FATHOM_RECORD", "on") != "off")
     except Exception as error:
         complain(error)
 

@@ -10,10 +10,11 @@ HAS_RAW_DATA = hasattr(torch._C._autograd.SavedTensor, "data")
 _fields = {}  # type of a node -> names of what it saves
 
 
-def nodes_of(roots):
-    """Every node that a backward pass from these can reach."""
-    waiting = [node for node in roots if node is not None]
-    seen = set(waiting)
+def nodes_of(roots, seen=None):
+    """Every node that a backward pass from these can reach, but for those seen before."""
+    seen = set() if seen is None else seen
+    waiting = [node for node in dict.fromkeys(roots) if node not in seen]
+    seen.update(waiting)
     while waiting:
         node = waiting.pop()
         yield node

@@ -1,5 +1,7 @@
 """Call stacks as small numbers: a frame on top of another stack. Nothing of a frame but its code is kept."""
 
+import os
+
 
 class Stacks:
     """Number 0 is the empty stack."""
@@ -48,12 +50,30 @@ class Stacks:
     def is_our_file(path):
         return path.startswith(OUR_OWN)
 
+    def user_line(self, number):
+        """The innermost line of the user's own code, as `train.py:12`; None if there is none."""
+        while number:
+            number, code, at = self.entries[number]
+            if not is_library(code.co_filename):
+                return f"{code.co_filename}:{self.line(code, at)}"
+        return None
+
     def line(self, code, at):
         line = self.places.get((code, at))
         if line is None:
             lines = (line for start, end, line in code.co_lines() if start <= at < end)
             line = self.places[(code, at)] = next(lines, None) or code.co_firstlineno
         return line
+
+
+STANDARD = os.path.dirname(os.__file__)
+
+
+def is_library(path):
+    """Whether a file is not the user's: installed, of Python itself, generated, or ours."""
+    if "site-packages" in path or "dist-packages" in path or path.startswith(("<", OUR_OWN)):
+        return True
+    return path.startswith(STANDARD)
 
 
 OUR_OWN = __file__.rpartition("stacks.py")[0]

@@ -21,6 +21,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from . import functions, values
+from .stacks import is_library
 
 PEAKS = ("allocated", "reserved", "requested")
 
@@ -106,6 +107,8 @@ class Watch:
     def stop(self):
         self.end = {"kind": "stopped"}
         self.stops += 1
+        if self.recorder is not None:
+            self.recorder.end_last_step()
         self.write()
         # A script that swallows even SystemExit, or steps in a thread of its own, is ended directly.
         if self.stops > 3 or threading.current_thread() is not threading.main_thread():
@@ -128,7 +131,8 @@ class Watch:
                 self.measure("construction")
                 self.built = True
             if self.recorder is None:
-                module.__call__ = inner
+                if module.__call__ is __call__:
+                    module.__call__ = inner
                 return inner(this, *args, **kwargs)
             return self.recorder.call_module(inner, this, args, kwargs)
 
@@ -157,7 +161,7 @@ class Watch:
                 return values.run_backward(inner, args, kwargs, self.parameters)
 
             try:
-                return run() if self.recorder is None else self.recorder.run_backward(run, args[0])
+                return run() if self.recorder is None else self.recorder.backward.run(run, args[0])
             finally:
                 self.measure("backward")
                 self.in_phase = None
@@ -296,10 +300,6 @@ def describe(error):
     return {"kind": "exception", "type": type(error).__name__, "message": str(error)[:2000]}
 
 
-def is_library(path):
-    return "site-packages" in path or path.startswith("<") or path.startswith(os.path.dirname(__file__))
-
-
 def user_frame(frame):
     """The innermost line of the user's own code."""
     own = None
@@ -316,10 +316,10 @@ def user_frame_of_traceback(trace):
     return {"file": frames[-1].filename, "line": frames[-1].lineno} if frames else {}
 
 
-def install():
-    folder = os.environ.get("FATHOM_RUN")
-    watch = Watch(folder, int(os.environ.get("FATHOM_STEPS") or 0))
-    if folder and os.environ.get("FATHOM_RECORD", "on") != "off":
+def install(folder=None, steps=0, is_recording=False):
+    """Watches this process from here on; what is seen is written to the folder."""
+    watch = Watch(folder, steps)
+    if folder and is_recording:
         from . import recorder
 
         watch.recorder = functions.install().recorder = recorder.Recorder(folder, watch)
@@ -330,3 +330,4 @@ def install():
     watch.watch_refusals()
     watch.watch_end()
     watch.watch_modules()
+    return watch

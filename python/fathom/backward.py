@@ -1,0 +1,128 @@
+"""The backward pass: each node of the graph announces itself when it runs, and what it keeps is noted before."""
+
+import bisect
+import functools
+import gc
+
+import torch
+
+from . import graph
+from .functions import PLAIN
+from .guard import guarded
+from .part import NOTHING
+
+
+class Backward:
+    def __init__(self, recorder):
+        self.recorder = recorder
+        self.watch_hooks()
+
+    @property
+    def is_broken(self):
+        return self.recorder.is_broken
+
+    @is_broken.setter
+    def is_broken(self, value):
+        self.recorder.is_broken = value
+
+    def run(self, run, roots):
+        """Each node announces itself when it runs; what it keeps is noted before."""
+        local = self.recorder.local
+        outer, handles = local.part, []
+        self.before_backward(roots, handles)
+        self.recorder.begin(outer)
+        try:
+            return run()
+        finally:
+            local.part = outer
+            self.after_backward(handles)
+            self.recorder.begin(outer)
+
+    @guarded
+    def before_backward(self, roots, handles):
+        for node in graph.nodes_of([root.grad_fn for root in roots if root.grad_fn is not None]):
+            part = self.part_of(node, self.recorder.local)
+            self.note_saved(node, part)
+            if part is not None:
+                handles.append(node.register_prehook(functools.partial(self.enter_node, part)))
+
+    @guarded
+    def after_backward(self, handles):
+        for handle in handles:
+            handle.remove()
+        self.recorder.notes.all(self.recorder.names.of_gradients())
+
+    def part_of(self, node, local):
+        """The function of the forward pass that made a node, as a part of the backward pass."""
+        number = node._sequence_nr()
+        if number > 1 << 62:  # the end of the graph: accumulates a gradient
+            return None
+        at = last_at_most(local.sequence, number)
+        module, _, stack, _ = local.functions[at] if at is not None else NOTHING
+        return (module, None, stack, node.name())
+
+    def enter_node(self, part, gradients):
+        with torch._C.DisableTorchFunction():  # first, since the node may free them
+            for gradient in gradients:
+                if gradient is not None:
+                    self.recorder.notes.tensor(gradient)
+        self.recorder.local.part = part
+        self.recorder.begin(part)
+
+    def note_saved(self, node, part, holder=""):
+        hooked = self.recorder.local.hooked
+        is_hooked = bool(hooked) and is_between(hooked, node._sequence_nr())
+        for name, tensor in graph.saved_by(node, is_hooked):
+            if tensor.is_cuda and tensor.numel():
+                where = self.recorder.modules.paths[part[0]] if part else ""
+                kept = f"{node.name()}.{name}" + (f" in {where}" if where else "") + holder
+                self.recorder.notes.name("activations", kept, tensor)
+
+    def note_living(self, with_holders):
+        """Graphs that are alive outside of a backward pass: before it, or because something still holds them."""
+        every = gc.get_objects()
+        roots = {t.grad_fn for t in every if type(t) in PLAIN and t.is_cuda and t.grad_fn is not None}
+        del every
+        seen = set()
+        # The newest first: a sum over steps reaches all that it holds.
+        for root in sorted(roots, key=lambda node: -node._sequence_nr()):
+            holder = self.holder(root) if with_holders else ""
+            for node in graph.nodes_of([root], seen):
+                self.note_saved(node, self.part_of(node, self.recorder.local), holder)
+
+    def holder(self, node):
+        part = self.part_of(node, self.recorder.local)
+        where = part and self.recorder.stacks.user_line(part[2])
+        return f", held by the result of {where}" if where else ""
+
+    def watch_hooks(self):
+        """Between push and pop, what is saved is packed: only older torch needs to be told."""
+        if graph.HAS_RAW_DATA:
+            return
+        functions, local = torch._C._autograd, self.recorder.local
+        push, pop = functions._push_saved_tensors_default_hooks, functions._pop_saved_tensors_default_hooks
+
+        def pushed(*args):
+            local.hooks += 1
+            if local.hooks == 1:
+                local.hooked.append(functions._get_sequence_nr())
+            return push(*args)
+
+        def popped():
+            local.hooks -= 1
+            if local.hooks == 0:
+                local.hooked.append(functions._get_sequence_nr())
+            return pop()
+
+        functions._push_saved_tensors_default_hooks = pushed
+        functions._pop_saved_tensors_default_hooks = popped
+
+
+def last_at_most(numbers, number):
+    at = bisect.bisect_right(numbers, number)
+    return at - 1 if at else None
+
+
+def is_between(bounds, number):
+    """Whether a number lies between the first and second, the third and fourth … of increasing bounds."""
+    return bisect.bisect_right(bounds, number) % 2 == 1
