@@ -40,11 +40,13 @@ class Backward:
 
     @guarded
     def before_backward(self, roots, handles):
+        self.recorder.saved.begin(self.recorder.names)
         for node in graph.nodes_of([root.grad_fn for root in roots if root.grad_fn is not None]):
             part = self.part_of(node, self.recorder.local)
             self.note_saved(node, part)
             if part is not None:
                 handles.append(node.register_prehook(functools.partial(self.enter_node, part)))
+        self.recorder.saved.end()
 
     @guarded
     def after_backward(self, handles):
@@ -74,6 +76,7 @@ class Backward:
         is_hooked = bool(hooked) and is_between(hooked, node._sequence_nr())
         for name, tensor in graph.saved_by(node, is_hooked):
             if tensor.is_cuda and tensor.numel():
+                self.recorder.saved.add(tensor)
                 where = self.recorder.modules.paths[part[0]] if part else ""
                 kept = f"{node.name()}.{name}" + (f" in {where}" if where else "") + holder
                 self.recorder.notes.name("activations", kept, tensor)
@@ -116,6 +119,38 @@ class Backward:
 
         functions._push_saved_tensors_default_hooks = pushed
         functions._pop_saved_tensors_default_hooks = popped
+
+
+class Saved:
+    """What autograd keeps, storage by storage, beside what hooks on modules would count: the sum of all outputs."""
+
+    def __init__(self):
+        self.outputs = 0  # bytes of outputs since the last backward pass
+        self.storages = {}  # start -> bytes of what is kept for the one that begins
+        self.most = (0, 0)  # (kept, outputs) where most was kept
+        self.is_open = False
+
+    def add_outputs(self, result):
+        for item in result if isinstance(result, tuple) else (result,):
+            if isinstance(item, torch.Tensor) and item.is_cuda:
+                self.outputs += item.nbytes
+
+    def begin(self, names):
+        self.storages, self.is_open = {}, True
+        self.own = {p.data_ptr() for p in names.trained()}
+
+    def add(self, tensor):
+        if self.is_open and tensor.layout is torch.strided and type(tensor) in PLAIN:
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in self.own:
+                self.storages[storage.data_ptr()] = storage.nbytes()
+
+    def end(self):
+        self.most = max(self.most, (sum(self.storages.values()), self.outputs))
+        self.storages, self.outputs, self.is_open = {}, 0, False
+
+    def facts(self):
+        return {"saved": {"saved_bytes": self.most[0], "module_outputs_bytes": self.most[1]}}
 
 
 def last_at_most(numbers, number):

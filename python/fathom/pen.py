@@ -131,10 +131,10 @@ class Pen:
 
     # -- the end ----------------------------------------------------------------------------------------
 
-    def finish(self, segments, device, parameters):
+    def finish(self, segments, device, facts):
         stats = torch.cuda.memory_stats(device)
         counters = {f"{kind}_peak": stats.get(f"{kind}_bytes.all.peak", 0) for kind in ("allocated", "reserved", "requested")}
         counters["allocated"] = stats.get("allocated_bytes.all.current", 0)
         counters["reserved"] = stats.get("reserved_bytes.all.current", 0)
-        self.file.about({"parameters": parameters, "counters": counters})
+        self.file.about({**facts, "counters": counters})
         self.file.finish([segment for segment in segments if segment["device"] == device])

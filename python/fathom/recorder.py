@@ -13,7 +13,7 @@ import sys
 import torch
 
 from . import history, join, workspaces
-from .backward import Backward
+from .backward import Backward, Saved
 from .guard import guarded
 from .modules import Modules
 from .names import FACTORIES, Names, arguments
@@ -56,6 +56,7 @@ class Recorder:
         for device in range(devices):
             free, total = torch.cuda.mem_get_info(device)
             self.total[device], self.context[device] = total, total - free
+        self.saved = Saved()
         self.backward = Backward(self)
         self.begin(NOTHING)
 
@@ -104,7 +105,9 @@ class Recorder:
         local.part = (self.modules.number(module, outer[0]), None, stack, outer[3])
         self.begin(local.part)
         try:
-            return inner(module, *args, **kwargs)
+            result = inner(module, *args, **kwargs)
+            self.saved.add_outputs(result)
+            return result
         finally:
             local.part = outer
             self.begin(outer)
@@ -213,6 +216,6 @@ class Recorder:
         self.backward.note_living(with_holders=True)
         self.note_everything(with_copies=True)
         snapshot = self.drain()
-        parameters = {**self.names.counts(), "unused": self.unused or 0}
+        facts = {"parameters": {**self.names.counts(), "unused": self.unused or 0}, **self.saved.facts()}
         for device, pen in self.writers.items():
-            pen.finish(snapshot["segments"], device, parameters)
+            pen.finish(snapshot["segments"], device, facts)
