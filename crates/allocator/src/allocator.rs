@@ -66,6 +66,15 @@ impl<S: SegmentSource> Allocator<S> {
         }
     }
 
+    /// Other settings from now on: `_set_allocator_settings`, `set_per_process_memory_fraction`. The
+    /// version stays.
+    pub fn set(&mut self, settings: &Settings) {
+        assert_eq!(self.settings.version, settings.version, "a process has one version of torch");
+        self.settings = settings.clone();
+        self.limit = settings.limit();
+        self.collects_garbage = settings.collects_garbage();
+    }
+
     /// `malloc`, since 1.13: the order of attempts until a request has its block.
     pub fn malloc(
         &mut self,
@@ -315,7 +324,7 @@ impl<S: SegmentSource> Allocator<S> {
     }
 
     /// Was the block given back, and is a stream still using it?
-    pub(crate) fn is_pending(&self, handle: Handle) -> bool {
+    pub fn is_pending(&self, handle: Handle) -> bool {
         self.is_current(handle) && self.blocks[handle.block].state == State::Pending
     }
 

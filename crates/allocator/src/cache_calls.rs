@@ -2,10 +2,12 @@
 //!
 //! The call leaves no event of its own, only a run of segments given back. Such a run also stands
 //! before a request that had no room. The two are told apart by what follows: a run that no new
-//! segment follows was a call; one that a new segment follows was a call too if the card had held
-//! as much before, for then `cudaMalloc` cannot have failed.
+//! segment follows was a call; one that a new segment follows was a call too if the card could have
+//! held as much, for then `cudaMalloc` cannot have failed. Garbage collection makes such runs also.
 
 use recording::{Event, Recording};
+
+use crate::settings::{SMALL_SEGMENT, SMALL_SIZE, Settings};
 
 /// Calls of `empty_cache`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +20,8 @@ impl CacheCalls {
     /// Reads them off a recording.
     pub(crate) fn of(recording: &Recording) -> CacheCalls {
         let events = &recording.events;
-        let (reserved, peak) = reserved(recording);
-        let mut now = reserved;
+        let (mut now, most) = reserved(recording);
+        let made = Settings::of(&recording.about).unwrap_or_default();
         let mut before = Vec::new();
         let mut at = 0;
         while at < events.len() {
@@ -31,14 +33,16 @@ impl CacheCalls {
             let run = events[at..].iter().take_while(|event| belongs(event)).count();
             let end = at + run;
             let taken: u64 = events[at..end].iter().map(taken).sum();
-            let is_request =
-                matches!(events.get(end), Some(Event::Alloc { .. } | Event::OutOfMemory { .. }));
-            let failed = is_request
-                && match events[end] {
-                    Event::OutOfMemory { .. } => true,
-                    _ => 0 < taken && peak < now.saturating_add(taken),
-                };
-            if !failed {
+            let by_request = match events.get(end) {
+                Some(Event::OutOfMemory { .. }) => true,
+                Some(request @ Event::Alloc { .. }) if 0 < taken => {
+                    let run = &events[at..end];
+                    let had_room = now.saturating_add(taken) <= most && !is_garbage(run, &made);
+                    !had_room && (waits(&events[..at]) || !could_serve(run, request, &made))
+                }
+                _ => false,
+            };
+            if !by_request {
                 // The call comes before the first of its events; new segments of the request follow.
                 before.push(at);
             }
@@ -50,7 +54,42 @@ impl CacheCalls {
     }
 }
 
-/// Bytes reserved at the beginning and at the most, as recorded.
+/// Did streams just finish with a block? Then it may have been the request that waited for them.
+fn waits(before: &[Event]) -> bool {
+    match before {
+        [.., Event::FreeRequested { address: asked, .. }, Event::FreeCompleted { address, .. }] => {
+            asked != address
+        }
+        [.., Event::FreeCompleted { .. }] => true,
+        _ => false,
+    }
+}
+
+/// Is a segment of the run what the request looked for? It would have taken it, not given it back.
+fn could_serve(run: &[Event], request: &Event, made: &Settings) -> bool {
+    let Event::Alloc { size, stream: of, pool: its, .. } = *request else { return false };
+    let size = made.round(size);
+    run.iter().any(|event| match *event {
+        Event::SegmentFree { size: segment, stream, pool, .. } => {
+            (stream, pool, segment != SMALL_SEGMENT) == (of, its, SMALL_SIZE < size)
+                && size <= segment
+                && segment < made.max_split_size
+        }
+        _ => false,
+    })
+}
+
+/// Can the run come from garbage collection? It leaves the small pool alone, and pages.
+fn is_garbage(run: &[Event], made: &Settings) -> bool {
+    let collected = |event: &Event| {
+        matches!(event, Event::SegmentFree { size, .. } if *size != SMALL_SEGMENT)
+    };
+    0.0 < made.garbage_collection_threshold
+        && run.iter().filter(|event| gives_back(event)).all(collected)
+}
+
+/// Bytes reserved at the beginning, and what the card can hold: what it was seen to hold if the
+/// recording does not say.
 fn reserved(recording: &Recording) -> (u64, u64) {
     let sum: i64 = recording.events.iter().map(change).sum();
     let start: i64 = if recording.finish.is_empty() {
@@ -63,7 +102,8 @@ fn reserved(recording: &Recording) -> (u64, u64) {
         now += change(event);
         peak = peak.max(now);
     }
-    (start.max(0) as u64, peak.max(0) as u64)
+    let usable = recording.about.memory_bytes.saturating_sub(recording.about.context_bytes);
+    (start.max(0) as u64, usable.max(peak.max(0) as u64))
 }
 
 fn gives_back(event: &Event) -> bool {
@@ -116,6 +156,24 @@ mod tests {
         let more =
             "segment_alloc 0x8000000 4194304\nsegment_free 0x8000000 4194304\nfree_requested 1 1\n";
         assert_eq!(calls(&format!("{start}{more}{retry}")), [2, 4]);
+        assert_eq!(calls(&format!("memory 100000000\n{start}{retry}")), [1]);
         assert!(calls("segment_free 0x200000 2097152\noom 512").is_empty());
+    }
+    #[test]
+    fn a_request_does_not_give_back_what_it_could_have() {
+        let run = "segment_alloc 0x200000 31457280\nsegment_free 0x200000 31457280\n\
+                   segment_alloc 0x4000000 33554432\nalloc 0x4000000 ";
+        assert_eq!(calls(&format!("{run}31457280")), [1]);
+        assert!(calls(&format!("{run}33554432")).is_empty());
+        assert!(calls(&format!("{run}31457280 stream 1")).is_empty());
+    }
+
+    #[test]
+    fn a_run_of_garbage_collection_is_none() {
+        let run = "segment_alloc 0x200000 4194304\nsegment_free 0x200000 4194304\n\
+                   segment_alloc 0x600000 2097152\nalloc 0x600000 1";
+        let settings = "memory 100000000\nsettings garbage_collection_threshold:0.5\n";
+        assert!(calls(&format!("{settings}{run}")).is_empty());
+        assert_eq!(calls(&format!("{settings}{}", run.replace("4194304", "2097152"))), [1]);
     }
 }

@@ -14,6 +14,8 @@
 //! - `source`, `recorded`: where segments come from;
 //! - `replay`, `reproduce`, `cache_calls`: feeding it with a recording;
 //! - `rewind`, `state`: the state before a trace that begins in the middle of a run;
+//! - `floor`, `packing`: the least memory that does, for this allocator and for an ideal one;
+//! - [`fragments`]: how memory lies in pieces at one moment, and why a request found no room;
 //! - [`validate`]: a slow and separate check of any timeline.
 
 mod address;
@@ -22,8 +24,11 @@ mod block;
 mod cache_calls;
 mod conf;
 mod expandable;
+mod floor;
+pub mod fragments;
 mod free;
 mod oom;
+mod packing;
 mod pool;
 mod recorded;
 mod release;
@@ -38,11 +43,13 @@ mod timeline;
 pub mod validate;
 
 pub use allocator::{Allocator, Handle};
+pub use floor::{fits, floor};
 pub use oom::OutOfMemory;
-pub use replay::replay;
+pub use packing::{Packing, pack};
+pub use replay::{Requests, replay};
 pub use reproduce::{Difference, Reproduction, reproduce};
 pub use rewind::start;
 pub use settings::{Error, FractionRule, MIB, NEWEST, Settings, TieBreak, UNLIMITED, Version};
 pub use source::{Card, SegmentSource};
 pub use stats::{PoolStat, Stat, Stats};
-pub use timeline::{Moment, Outcome, SegmentEvent, Timeline};
+pub use timeline::{Moment, Outcome, SegmentEvent, Timeline, fatal};

@@ -1,6 +1,6 @@
 //! Replay: the requests of a recording under other settings, on a card of any size.
 
-use recording::{Event, Recording};
+use recording::{BlockState, Event, Recording, Segment};
 
 use crate::address::ByAddress;
 use crate::allocator::{Allocator, Handle};
@@ -14,27 +14,77 @@ use crate::timeline::{Moment, Outcome, SegmentEvent, Timeline};
 /// Replays a recording under these settings. New segments get ascending addresses; segments of the
 /// start keep theirs. The end is the last event, or the first request that cannot be met.
 pub fn replay(recording: &Recording, settings: &Settings) -> Timeline {
-    let start = rewind::start(recording, settings);
-    let highest = start.iter().map(|segment| segment.address + segment.size).max();
-    let reserved: u64 = start.iter().map(|segment| segment.size).sum();
-    let free = settings
-        .memory
-        .map(|total| total.saturating_sub(settings.context).saturating_sub(reserved));
-    let card = Card::new(highest.unwrap_or(FIRST_ADDRESS), free);
-    let (allocator, live) = Allocator::with_state(settings, card, &start);
-    let mut player = Player::new(allocator, live, recording.events.len());
-    let mut calls = CacheCalls::of(recording).before.into_iter().peekable();
-    for (at, event) in recording.events.iter().enumerate() {
-        if calls.next_if_eq(&at).is_some() {
-            player.allocator.empty_cache();
-            player.note_segments(at);
-        }
-        if let Err(error) = player.play(at, event) {
-            player.outcome = Outcome::OutOfMemory { at, error };
-            break;
-        }
+    Requests::of(recording, settings).replay(settings)
+}
+
+/// What a recording asks of an allocator, made ready to be replayed many times.
+#[derive(Clone, Debug)]
+pub struct Requests<'a> {
+    /// The recording's events.
+    pub events: &'a [Event],
+    /// Segments and blocks before the first event, as they were recorded.
+    pub start: Vec<Segment>,
+    calls: CacheCalls,
+}
+
+impl<'a> Requests<'a> {
+    /// Reads them off a recording; its start is worked out under the settings it was `made` with.
+    pub fn of(recording: &'a Recording, made: &Settings) -> Requests<'a> {
+        let (start, calls) = (rewind::start(recording, made), CacheCalls::of(recording));
+        Requests { events: &recording.events, start, calls }
     }
-    player.timeline(start)
+
+    /// Bytes reserved before the first event.
+    pub fn reserved_at_start(&self) -> u64 {
+        self.start.iter().map(|segment| segment.size).sum()
+    }
+
+    /// From the recorded start on; a card too small for it has nothing left.
+    pub fn replay(&self, settings: &Settings) -> Timeline {
+        let highest = self.start.iter().map(|segment| segment.address + segment.size).max();
+        let free = usable(settings).map(|bytes| bytes.saturating_sub(self.reserved_at_start()));
+        let card = Card::new(highest.unwrap_or(FIRST_ADDRESS), free);
+        let (allocator, live) = Allocator::with_state(settings, card, &self.start);
+        let player = Player::new(allocator, live, self.events.len());
+        self.play(player, self.start.clone())
+    }
+
+    /// With an empty card before the start: what was there is asked for again, in order of addresses.
+    ///
+    /// A trace that begins in the middle of a run shows the segments that its own settings had made.
+    /// Under others, or on a smaller card, they would have been others; in which order the blocks
+    /// were asked for is not known, so this is a model of that start, not a measurement.
+    pub fn replay_anew(&self, settings: &Settings) -> Timeline {
+        let card = Card::new(FIRST_ADDRESS, usable(settings));
+        let allocator = Allocator::new(settings, card);
+        let mut player = Player::new(allocator, Vec::new(), self.events.len());
+        if let Err(error) = player.lay_out(&self.start) {
+            player.outcome = Outcome::OutOfMemory { at: 0, error };
+            return player.timeline(Vec::new());
+        }
+        let start = player.allocator.segments();
+        self.play(player, start)
+    }
+
+    fn play(&self, mut player: Player<Card>, start: Vec<Segment>) -> Timeline {
+        let mut calls = self.calls.before.iter().copied().peekable();
+        for (at, event) in self.events.iter().enumerate() {
+            if calls.next_if_eq(&at).is_some() {
+                player.allocator.empty_cache();
+                player.note_segments(at);
+            }
+            if let Err(error) = player.play(at, event) {
+                player.outcome = Outcome::OutOfMemory { at, error };
+                break;
+            }
+        }
+        player.timeline(start)
+    }
+}
+
+/// What of the card PyTorch can have; `None` is without end.
+fn usable(settings: &Settings) -> Option<u64> {
+    settings.memory.map(|total| total.saturating_sub(settings.context))
 }
 
 /// Where addresses begin when nothing was there; what a real card's look like.
@@ -68,6 +118,25 @@ impl<S: SegmentSource> Player<S> {
             rescued: Vec::new(),
             outcome: Outcome::Completed,
         }
+    }
+
+    /// Asks for the blocks of a start that are in use; its segment events are not part of the replay.
+    fn lay_out(&mut self, start: &[Segment]) -> Result<(), OutOfMemory> {
+        let mut used = Vec::new();
+        for segment in start {
+            let blocks = segment.blocks.iter().filter(|block| block.state != BlockState::Inactive);
+            used.extend(blocks.map(|block| (block, segment.stream, segment.pool)));
+        }
+        used.sort_by_key(|(block, ..)| block.address);
+        for (block, stream, pool) in used {
+            let handle = self.allocator.malloc(block.requested, stream, pool)?;
+            if block.state == BlockState::PendingFree {
+                self.allocator.request_free(handle);
+            }
+            self.live.insert(block.address, handle);
+        }
+        self.allocator.events.clear();
+        Ok(())
     }
 
     /// One event: requests are fed, what the recording's allocator did is not.
@@ -153,7 +222,7 @@ impl<S: SegmentSource> Player<S> {
     }
 
     /// The result so far.
-    pub(crate) fn timeline(mut self, start: Vec<recording::Segment>) -> Timeline {
+    pub(crate) fn timeline(mut self, start: Vec<Segment>) -> Timeline {
         self.note_segments(self.moments.len());
         Timeline {
             start,

@@ -41,20 +41,30 @@ pub struct Reproduction {
 /// Replays a recording under the settings it was made with, and compares: every block's address,
 /// every segment event and its order, and the final blocks if they are known.
 pub fn reproduce(recording: &Recording, settings: &Settings) -> Reproduction {
+    let mut result = reproduce_until(recording, settings, recording.events.len());
+    if result.difference.is_none() && !recording.finish.is_empty() {
+        let (events, got) = (recording.events.len(), &result.timeline.finish);
+        result.difference = compare(events, &recording.finish, got);
+    }
+    result
+}
+
+/// The same for the events before `end`, and on to the next request if one was under way there.
+pub(crate) fn reproduce_until(
+    recording: &Recording,
+    settings: &Settings,
+    end: usize,
+) -> Reproduction {
     let start = rewind::start(recording, settings);
     let source = Recorded::new(&recording.events, &start);
     let (allocator, live) = Allocator::with_state(settings, source, &start);
     let mut player = Player::new(allocator, live, recording.events.len());
     let mut at = 0;
-    while at < recording.events.len() && player.allocator.source.difference.is_none() {
+    while at < end && player.allocator.source.difference.is_none() {
         at = step(&mut player, &recording.events, at);
     }
-    let mut difference = player.allocator.source.difference.take();
-    let timeline = player.timeline(start);
-    if difference.is_none() && !recording.finish.is_empty() {
-        difference = compare(recording.events.len(), &recording.finish, &timeline.finish);
-    }
-    Reproduction { timeline, difference }
+    let difference = player.allocator.source.difference.take();
+    Reproduction { timeline: player.timeline(start), difference }
 }
 
 type Replayer<'a> = Player<Recorded<'a>>;
@@ -146,26 +156,40 @@ fn is_retry(player: &mut Replayer<'_>, events: &[Event], (at, end): (usize, usiz
     let plain = settings.retries(pool)
         && !settings.collects_garbage()
         && settings.max_split_size == UNLIMITED;
-    // Frees completed before the request's search, or while it waited for all streams.
-    let tried = |player: &Replayer<'_>, completed: bool| {
-        let mut trial = player.allocator.clone();
-        let group = events[at..end].iter().take_while(|event| completed && !is_segment(event));
-        for event in group {
-            if let Event::FreeCompleted { address, .. } = event
-                && let Some(handle) = player.live(*address)
-            {
-                trial.complete_free(handle);
-            }
+    plain || tried(player, events, (at, end), true) || tried(player, events, (at, end), false)
+}
+
+/// Does the request at the end of the group do what was recorded, if the group's frees `completed`
+/// before its search, or else while it waited for all streams?
+fn tried(
+    player: &Replayer<'_>,
+    events: &[Event],
+    (at, end): (usize, usize),
+    completed: bool,
+) -> bool {
+    let (size, stream, pool, place) = match events.get(end).copied() {
+        Some(Event::Alloc { size, stream, pool, address, .. }) => {
+            (size, stream, pool, Some(address))
         }
-        let got = trial.malloc(size, stream, pool).ok().map(|handle| trial.block(handle).0);
-        trial.source.close();
-        trial.source.difference.is_none() && got == place
+        Some(Event::OutOfMemory { size, stream, pool, .. }) => (size, stream, pool, None),
+        _ => return false,
     };
-    plain || tried(player, true) || tried(player, false)
+    let mut trial = player.allocator.clone();
+    let group = events[at..end].iter().take_while(|event| completed && !is_segment(event));
+    for event in group {
+        if let Event::FreeCompleted { address, .. } = event
+            && let Some(handle) = player.live(*address)
+        {
+            trial.complete_free(handle);
+        }
+    }
+    let got = trial.malloc(size, stream, pool).ok().map(|handle| trial.block(handle).0);
+    trial.source.close();
+    trial.source.difference.is_none() && got == place
 }
 
 /// Frees that complete because the request waits for all streams, which is after its search. Others
-/// completed before it: a trial of the request tells them apart.
+/// completed before it, as all did if that explains what was recorded.
 fn hold_back(player: &Replayer<'_>, events: &[Event], (at, end): (usize, usize)) -> Vec<usize> {
     let mut waiting = Vec::new();
     for (index, event) in events.iter().enumerate().take(end).skip(at) {
@@ -175,11 +199,16 @@ fn hold_back(player: &Replayer<'_>, events: &[Event], (at, end): (usize, usize))
             waiting.push((index, handle));
         }
     }
+    if !waiting.is_empty() && tried(player, events, (at, end), true) {
+        return Vec::new();
+    }
     if !waiting.is_empty() {
         let mut trial = player.allocator.clone();
-        let (size, stream, pool) = match events[end] {
-            Event::Alloc { size, stream, pool, .. }
-            | Event::OutOfMemory { size, stream, pool, .. } => (size, stream, pool),
+        let (size, stream, pool) = match events.get(end).copied() {
+            Some(
+                Event::Alloc { size, stream, pool, .. }
+                | Event::OutOfMemory { size, stream, pool, .. },
+            ) => (size, stream, pool),
             _ => return Vec::new(),
         };
         drop(trial.malloc(size, stream, pool));

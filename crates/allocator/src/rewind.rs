@@ -46,7 +46,7 @@ struct Sketch {
 
 impl Sketch {
     fn list(&mut self, segments: &[Segment]) {
-        for segment in segments {
+        for segment in segments.iter().filter(|segment| can_be(segment.address, segment.size)) {
             let bare = Segment { blocks: Vec::new(), ..segment.clone() };
             self.segments.insert(segment.address, bare);
             for block in &segment.blocks {
@@ -116,6 +116,9 @@ impl Sketch {
         large: bool,
         expandable: bool,
     ) {
+        if !can_be(address, size) {
+            return;
+        }
         let blocks = Vec::new();
         let segment = Segment { address, size, stream, pool, large, expandable, blocks };
         self.segments.insert(address, segment);
@@ -195,6 +198,11 @@ impl Sketch {
         }
         result
     }
+}
+
+/// Could a card have this range? Files may come from anyone; sums of such addresses do not overflow.
+fn can_be(address: u64, size: u64) -> bool {
+    address.checked_add(size).is_some_and(|end| end <= 1 << 62)
 }
 
 fn free(blocks: &mut Vec<Block>, from: u64, to: u64) {

@@ -184,8 +184,9 @@ impl Settings {
         self.expandable_segments && (self.expandable_private_pools || pool == (0, 0))
     }
 
-    /// `round_size`: bytes of the block for a request.
+    /// `round_size`: bytes of the block for a request. Above an exabyte none is tried.
     pub fn round(&self, request: u64) -> u64 {
+        let request = request.min(1 << 60);
         if request < MIN_BLOCK {
             return MIN_BLOCK;
         }

@@ -9,6 +9,7 @@ use crate::block::{NONE, Origin, State};
 use crate::pool::ListId;
 use crate::settings::{Settings, TieBreak};
 use crate::source::SegmentSource;
+use crate::stats::Stats;
 
 /// Blocks in their users' hands, by address.
 pub(crate) type Live = Vec<(u64, Handle)>;
@@ -30,6 +31,9 @@ impl<S: SegmentSource> Allocator<S> {
                 allocator.add_range(segment, list, &mut growing, &mut live);
             } else {
                 stats.segment.increase(segment.large, 1);
+                if settings.max_split_size <= segment.size {
+                    Stats::oversize(&mut stats.oversize_segments, true);
+                }
                 let number = allocator.next_number();
                 let origin = Origin { base: segment.address, number, expandable: false };
                 allocator.add_chain(segment, list, (NONE, origin), &mut live);
@@ -115,6 +119,9 @@ impl<S: SegmentSource> Allocator<S> {
             }
             self.blocks[id].state = State::Allocated;
             self.stats.hand_out(large, block.size, block.requested);
+            if self.is_oversize(block.size) {
+                Stats::oversize(&mut self.stats.oversize_allocations, true);
+            }
             let handle = self.handle(id);
             if block.state == BlockState::PendingFree {
                 self.request_free(handle);

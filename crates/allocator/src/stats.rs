@@ -130,8 +130,9 @@ impl Stats {
         self.requested_bytes.decrease(large, requested);
     }
 
-    /// A block or segment too large to be split came or went.
+    /// A block or segment too large to be split came or went. One that goes may have come when the
+    /// settings were others.
     pub(crate) fn oversize(stat: &mut Stat, came: bool) {
-        if came { stat.increase(1) } else { stat.decrease(1) }
+        if came { stat.increase(1) } else { stat.decrease(stat.current.min(1)) }
     }
 }

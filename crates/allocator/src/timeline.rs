@@ -1,6 +1,6 @@
 //! What a replay gives: the allocator's answer to every event.
 
-use recording::{Event, Segment};
+use recording::{BlockState, Event, Segment};
 
 use crate::oom::OutOfMemory;
 use crate::stats::Stats;
@@ -65,4 +65,46 @@ pub struct Timeline {
     pub rescued: Vec<usize>,
     /// Segments and blocks after the last event.
     pub finish: Vec<Segment>,
+}
+
+/// Failed requests that the recorded program died of: after them it asked for nothing more. Others it
+/// caught, and went on without.
+pub fn fatal(events: &[Event]) -> impl Iterator<Item = usize> {
+    let last = events.iter().rposition(|event| matches!(event, Event::Alloc { .. }));
+    let after = last.map_or(0, |last| last + 1);
+    let rest = events.iter().enumerate().skip(after);
+    rest.filter(|(_, event)| matches!(event, Event::OutOfMemory { .. })).map(|(at, _)| at)
+}
+
+impl Timeline {
+    /// Index of the first event that this card could not do: a request that was met when it was
+    /// recorded, or the one that the recorded program died of. `None` if it runs to its end.
+    pub fn unmet(&self, events: &[Event]) -> Option<usize> {
+        match &self.outcome {
+            Outcome::OutOfMemory { at, .. } => Some(*at),
+            Outcome::Completed => fatal(events).find(|at| self.rescued.binary_search(at).is_err()),
+        }
+    }
+
+    /// Segments or pages taken from the card, and given back to it.
+    pub fn segment_counts(&self) -> (usize, usize) {
+        let gives_back = |segment: &&SegmentEvent| {
+            matches!(segment.event, Event::SegmentFree { .. } | Event::SegmentUnmap { .. })
+        };
+        let back = self.segments.iter().filter(gives_back).count();
+        (self.segments.len() - back, back)
+    }
+
+    /// Bytes reserved and not in use at the reserved peak; of all moments at the peak, the one at
+    /// which most is in use.
+    pub fn fragmentation_at_peak(&self) -> u64 {
+        let blocks = self.start.iter().flat_map(|segment| &segment.blocks);
+        let used = blocks.filter(|block| block.state != BlockState::Inactive);
+        let active: u64 = used.map(|block| block.size).sum();
+        let reserved: u64 = self.start.iter().map(|segment| segment.size).sum();
+        let start = (reserved, active);
+        let moments = self.moments.iter().map(|moment| (moment.reserved, moment.active));
+        let (reserved, active) = moments.fold(start, std::cmp::Ord::max);
+        reserved.saturating_sub(active)
+    }
 }

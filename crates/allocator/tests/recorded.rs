@@ -2,7 +2,6 @@
 //! and the final blocks. `tests/recorded/SOURCES.md` says where they come from.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use allocator::{Settings, reproduce, validate};
 use recording::Recording;
@@ -11,51 +10,51 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn check(name: &str, text: &str) {
-    let recording: Recording = recording::text::recording(text).unwrap();
+fn check(name: &str, recording: &Recording) {
     let settings = Settings::of(&recording.about).unwrap();
-    let result = reproduce(&recording, &settings);
+    let result = reproduce(recording, &settings);
     if let Some(difference) = result.difference {
         panic!("{name}: {difference}");
     }
     assert_eq!(result.timeline.moments.len(), recording.events.len());
-    validate::validate(&recording, &result.timeline)
+    validate::validate(recording, &result.timeline)
         .unwrap_or_else(|fault| panic!("{name}: {fault}"));
 }
 
-#[test]
-fn recordings_of_the_repository() {
-    let mut seen = 0;
-    for entry in std::fs::read_dir(root().join("tests/recorded")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "txt") {
-            check(&path.display().to_string(), &std::fs::read_to_string(&path).unwrap());
-            seen += 1;
-        }
-    }
-    assert!(3 <= seen, "tests/recorded/ holds recordings");
-}
-
-/// All snapshots of the shared collection, or of the folder that `FATHOM_SNAPSHOTS` names.
-#[test]
-fn snapshots_of_a_folder() {
-    let collection = root().join("../shared/data/snapshots");
-    let folder = std::env::var_os("FATHOM_SNAPSHOTS").map_or(collection, std::path::PathBuf::from);
-    if !folder.is_dir() {
-        eprintln!("SKIPPED: `{}` is no folder of memory snapshots", folder.display());
-        return;
-    }
+/// Every device of every snapshot in a folder; gives the number of snapshots.
+fn check_folder(folder: &Path) -> usize {
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "pickle" && extension != "pkl") {
             continue;
         }
-        let script = root().join("tests/differential/convert.py");
-        let output = Command::new("python3").arg(script).arg(&path).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        check(&path.display().to_string(), &String::from_utf8(output.stdout).unwrap());
+        let snapshot = snapshot::read(&std::fs::read(&path).unwrap())
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let recordings = snapshot::to_recordings(&snapshot);
+        assert!(!recordings.is_empty(), "{} holds something", path.display());
+        for recording in recordings {
+            check(&format!("{}, device {}", path.display(), recording.about.device), &recording);
+        }
         seen += 1;
     }
-    eprintln!("{seen} snapshots are reproduced");
+    seen
+}
+
+#[test]
+fn snapshots_of_the_repository() {
+    let seen = check_folder(&root().join("tests/recorded"));
+    assert!(3 <= seen, "tests/recorded/ holds snapshots");
+}
+
+/// All snapshots of the shared collection, or of the folder that `FATHOM_SNAPSHOTS` names.
+#[test]
+fn snapshots_of_a_folder() {
+    let collection = root().join("../shared/data/snapshots");
+    let folder = std::env::var_os("FATHOM_SNAPSHOTS").map_or(collection, PathBuf::from);
+    if !folder.is_dir() {
+        eprintln!("SKIPPED: `{}` is no folder of memory snapshots", folder.display());
+        return;
+    }
+    eprintln!("{} snapshots are reproduced", check_folder(&folder));
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use report::Unfold;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -23,6 +24,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a training script, unmodified, on a GPU that is not there
     Run(RunArguments),
+    /// Say who holds the memory of a recording or a memory snapshot
+    Explain(ExplainArguments),
+    /// Replay a memory snapshot or recording: exactly, then under other settings and on other cards
+    Replay(ReplayArguments),
     /// List the catalogue of cards, or all that is known about one
     Gpus {
         /// A card, e.g. `rtx3090`
@@ -75,6 +80,8 @@ pub(crate) struct RunArguments {
     /// `off`: do not compute true values of small tensors [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) values: Option<String>,
+    #[command(flatten)]
+    pub(crate) unfold: UnfoldArguments,
     /// Print only the verdict
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -84,4 +91,85 @@ pub(crate) struct RunArguments {
     /// The command: python, torchrun, accelerate launch, a shell script …
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// Flags of `fathom replay`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the answer was given, 1 the replay differs or does not fit into `--memory`, 2 bad usage or input.
+
+Example:
+  fathom replay snapshot.pickle --memory 16GiB --settings expandable_segments:True")]
+pub(crate) struct ReplayArguments {
+    /// A memory snapshot of PyTorch or a recording of Fathom
+    pub(crate) file: PathBuf,
+    /// Also try these settings, as in PYTORCH_CUDA_ALLOC_CONF; the verdict is about them then
+    #[arg(long, value_name = "CONF")]
+    pub(crate) settings: Option<String>,
+    /// On a card with this much memory in all, e.g. `16GiB`, `24GB`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// The device, if the file holds several [default: the one with most events]
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// Write the answer as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Flags of `fathom explain`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the answer was given, 2 bad usage or input.
+
+Example:
+  fathom explain snapshot.pickle --lines")]
+pub(crate) struct ExplainArguments {
+    /// A recording of Fathom (`fathom run --out DIR` keeps it) or a memory snapshot of PyTorch
+    pub(crate) file: PathBuf,
+    /// The device, if the file holds several [default: the one with most events]
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// Write the answer as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) unfold: UnfoldArguments,
+}
+
+/// What a report shows in full.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Show in full")]
+pub(crate) struct UnfoldArguments {
+    /// Everything
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Every row of the ledger, and how it is known
+    #[arg(long)]
+    pub(crate) ledger: bool,
+    /// Every module
+    #[arg(long)]
+    pub(crate) modules: bool,
+    /// Every line of your source
+    #[arg(long)]
+    pub(crate) lines: bool,
+    /// The fifty largest tensors
+    #[arg(long)]
+    pub(crate) tensors: bool,
+    /// Every operator
+    #[arg(long)]
+    pub(crate) operators: bool,
+    /// Every phase of every step
+    #[arg(long)]
+    pub(crate) phases: bool,
+}
+
+impl From<UnfoldArguments> for Unfold {
+    fn from(typed: UnfoldArguments) -> Unfold {
+        if typed.all {
+            return Unfold::all();
+        }
+        let UnfoldArguments { ledger, modules, lines, tensors, operators, phases, .. } = typed;
+        Unfold { ledger, modules, lines, tensors, operators, phases }
+    }
 }

@@ -2,12 +2,15 @@
 
 mod cli;
 mod commands;
+mod dissect;
 mod error;
 mod launch;
+mod load;
 mod outcome;
 mod python;
 mod settings;
 mod stubs;
+mod trials;
 
 use std::process::ExitCode;
 
@@ -19,6 +22,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(arguments) => commands::run(&arguments),
+        Command::Replay(arguments) => commands::replay(&arguments),
+        Command::Explain(arguments) => commands::explain(&arguments),
         Command::Gpus { name } => commands::gpus(name.as_deref()),
         Command::Doctor { python } => commands::doctor(&python),
         Command::Completions { shell } => commands::completions(shell),

@@ -91,7 +91,7 @@ impl Settings {
 }
 
 /// Reads a size, with the reader's own words as the hint.
-fn size(text: &str) -> Result<u64> {
+pub(crate) fn size(text: &str) -> Result<u64> {
     report::bytes::parse(text)
         .map_err(|message| Hinted::error(message, "for example `--memory 16GiB`"))
 }

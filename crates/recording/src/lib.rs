@@ -7,9 +7,12 @@
 //! - [`event`]: the events and the marks between them;
 //! - [`state`]: segments and blocks at one moment;
 //! - [`owner`]: module, operator, source line, phase and step behind an allocation;
+//! - [`mod@file`]: compact, checked, written while the script runs;
 //! - [`text`]: one event per line, for people and tests.
 
 pub mod event;
+pub mod file;
+mod names;
 pub mod owner;
 pub mod state;
 pub mod text;

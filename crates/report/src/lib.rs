@@ -1,13 +1,19 @@
 //! What a run has shown, rendered for people and for programs.
 //!
 //! Given a [`Run`], [`terminal`] gives text and [`json`] the versioned mirror `fathom.report/1`.
-//! Nothing is computed here that the run does not already hold.
+//! An [`Explanation`] is the same for a file without a run. Nothing is computed here that they do not
+//! already hold.
 
 pub mod bytes;
+mod explain;
 mod json;
+pub mod replay;
 mod run;
+mod sections;
 mod terminal;
 
-pub use json::json;
+pub use explain::{Explanation, explain};
+pub use json::{explain as explain_json, json};
 pub use run::{Card, FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Workspaces};
+pub use sections::Unfold;
 pub use terminal::{Palette, terminal};

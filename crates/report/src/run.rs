@@ -122,6 +122,10 @@ pub struct Run {
     pub wall_seconds: f64,
     /// `None`: nothing used the card.
     pub peak: Option<Peak>,
+    /// Who holds every byte; `None` if nothing was recorded.
+    pub anatomy: Option<anatomy::Anatomy>,
+    /// The smallest card memory on which the run still completes, where it was searched for.
+    pub floor_bytes: Option<u64>,
     /// The budget, if one was given.
     pub budget_bytes: Option<u64>,
     /// What ended the run, if memory did.

@@ -3,14 +3,16 @@
 use anstyle::{AnsiColor, Style};
 
 use crate::bytes;
+use crate::explain::cause;
 use crate::run::{Card, OutOfMemory, Peak, Run, Verdict, Workspaces};
+use crate::sections::{SCREEN, Section, Unfold, sections};
 
 /// Styles; plain text is readable without them.
 #[derive(Clone, Copy, Debug)]
 pub struct Palette {
-    good: Style,
-    bad: Style,
-    label: Style,
+    pub(crate) good: Style,
+    pub(crate) bad: Style,
+    pub(crate) label: Style,
 }
 
 impl Palette {
@@ -30,20 +32,20 @@ impl Palette {
 }
 
 /// Columns of the labels on the left.
-const LABEL_WIDTH: usize = 9;
+pub(crate) const LABEL_WIDTH: usize = 9;
 
-/// The whole report.
-pub fn terminal(run: &Run, palette: Palette) -> String {
-    let mut text = verdict(run, palette);
-    let mut line = |label: &str, content: &str| {
-        let style = palette.label;
-        text += &format!("{style}{label:LABEL_WIDTH$}{style:#}{content}\n");
-    };
+/// The whole report. It fits one screen unless something is unfolded.
+pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let mut line = |label: &'static str, content: &str| rows.push((label, content.to_owned()));
     if let Some(refusal) = &run.out_of_memory {
         out_of_memory(refusal, &mut line);
     }
     if let Some(peak) = &run.peak {
         peaks(peak, run.card.as_ref(), &mut line);
+    }
+    if let Some(cause) = run.anatomy.as_ref().and_then(cause) {
+        line("", &cause);
     }
     if !run.fits_on.is_empty() {
         let cards: Vec<String> = run
@@ -53,11 +55,26 @@ pub fn terminal(run: &Run, palette: Palette) -> String {
             .collect();
         line("fits on", &format!("{}, and larger", cards.join(", ")));
     }
-    line("run", &how(run));
-    for note in &run.notes {
-        line("note", note);
+    let mut end = vec![("run", how(run))];
+    end.extend(run.notes.iter().map(|note| ("note", note.clone())));
+    let room = SCREEN.saturating_sub(1 + rows.len() + end.len());
+    for Section { label, rows: section } in holders(run, unfold, room) {
+        let labels = std::iter::once(label).chain(std::iter::repeat(""));
+        rows.extend(labels.zip(section));
     }
-    text
+    let style = palette.label;
+    let rows = rows.into_iter().chain(end).map(|(label, content)| {
+        format!("{style}{label:LABEL_WIDTH$}{style:#}{content}").trim_end().to_owned() + "\n"
+    });
+    rows.fold(verdict(run, palette), |text, row| text + &row)
+}
+
+/// Who held the memory where it ran out, else at the peak.
+fn holders(run: &Run, unfold: &Unfold, room: usize) -> Vec<Section> {
+    let Some(anatomy) = &run.anatomy else { return Vec::new() };
+    let refusal = anatomy.out_of_memory.as_ref().filter(|_| run.out_of_memory.is_some());
+    let at = refusal.map_or(&anatomy.allocated_peak, |refusal| &refusal.at);
+    sections(anatomy, at, unfold, room)
 }
 
 fn verdict(run: &Run, palette: Palette) -> String {
@@ -108,7 +125,7 @@ fn does_not_fit(run: &Run) -> String {
 }
 
 /// ` in backward, step 2`; nothing where the phase is not known.
-fn when(phase: &str, step: u64) -> String {
+pub(crate) fn when(phase: &str, step: u64) -> String {
     match phase {
         "" => String::new(),
         "construction" => " in construction, before the first step".to_owned(),
@@ -116,7 +133,7 @@ fn when(phase: &str, step: u64) -> String {
     }
 }
 
-fn out_of_memory(refusal: &OutOfMemory, line: &mut impl FnMut(&str, &str)) {
+fn out_of_memory(refusal: &OutOfMemory, line: &mut impl FnMut(&'static str, &str)) {
     let place = match (&refusal.file, refusal.line) {
         (Some(file), Some(number)) => format!(" at {file}:{number}"),
         _ => String::new(),
@@ -129,7 +146,7 @@ fn out_of_memory(refusal: &OutOfMemory, line: &mut impl FnMut(&str, &str)) {
     }
 }
 
-fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&str, &str)) {
+fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&'static str, &str)) {
     let allocated = &peak.allocated;
     if 0 < allocated.bytes {
         let requested = match peak.requested.bytes {

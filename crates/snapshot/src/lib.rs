@@ -4,7 +4,10 @@
 //! The file is a pickle and may come from anyone: [`pickle`] executes nothing, every read is
 //! checked, memory stays proportional to the file. [`write`] gives bytes that CPython loads and
 //! pytorch.org/memory_viz opens. No file is touched here: bytes in, bytes out.
+//!
+//! [`to_recordings`] and [`from_recording`] go between a snapshot and what Fathom replays and explains.
 
+mod convert;
 mod error;
 mod model;
 pub mod pickle;
@@ -13,6 +16,7 @@ mod tables;
 mod words;
 mod write;
 
+pub use convert::{from_recording, to_recordings};
 pub use error::{Error, Lookalike};
 pub use model::{
     Action, AllocatorSettings, Annotation, Block, BlockState, Contents, Form, PoolId, Segment,

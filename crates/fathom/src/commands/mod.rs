@@ -1,11 +1,15 @@
 //! One function per verb.
 
 mod doctor;
+mod explain;
 mod gpus;
 mod meta;
+mod replay;
 mod run;
 
 pub(crate) use doctor::doctor;
+pub(crate) use explain::explain;
 pub(crate) use gpus::gpus;
 pub(crate) use meta::{completions, man};
+pub(crate) use replay::replay;
 pub(crate) use run::run;

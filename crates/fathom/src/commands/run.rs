@@ -38,7 +38,7 @@ fn show(run: &Run, arguments: &RunArguments) -> Result<()> {
         fs::write(path, report::json(run))
             .with_context(|| format!("cannot write `{}`", path.display()))?;
     }
-    let text = report::terminal(run, Palette::coloured());
+    let text = report::terminal(run, Palette::coloured(), &arguments.unfold.into());
     let text = match arguments.quiet {
         true => text.lines().next().map(|line| format!("{line}\n")).unwrap_or_default(),
         false if std::io::stdout().is_terminal() => format!("\n{text}"),
@@ -65,7 +65,7 @@ impl Folder {
         let out = out.canonicalize()?;
         for entry in fs::read_dir(&out)?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("phantom.") || name.starts_with("process.") {
+            if ["phantom.", "process.", "recording."].iter().any(|kind| name.starts_with(kind)) {
                 fs::remove_file(entry.path())?;
             }
         }

@@ -78,6 +78,7 @@ pub(super) struct End {
 /// One process: the doorway's file and the phantom's page, where they exist.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
+    pub(super) pid: String,
     pub(super) process: Option<Process>,
     pub(super) page: Reading,
 }
@@ -124,7 +125,7 @@ pub(super) fn read_all(folder: &Path) -> Vec<Seen> {
         };
         let file = fs::read_to_string(folder.join(format!("process.{pid}.json")));
         let process = file.ok().and_then(|text| serde_json::from_str(&text).ok());
-        all.push(Seen { process, page });
+        all.push(Seen { pid: pid.to_owned(), process, page });
     }
     all.sort_by_key(|seen| std::cmp::Reverse(seen.device().1));
     all

@@ -1,6 +1,7 @@
 //! Reads what a run left in its folder and gives the verdict.
 
 mod files;
+mod held;
 mod notes;
 
 use std::os::unix::process::ExitStatusExt;
@@ -50,6 +51,8 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         wall_seconds: ended.seconds,
         fits_on: Vec::new(),
         peak,
+        anatomy: None,
+        floor_bytes: None,
         budget_bytes: settings.budget,
         out_of_memory,
         failure,
@@ -59,6 +62,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         run.fits_on = smallest_cards(&run);
     }
     run.notes = notes(&all, settings, &run);
+    main.into_iter().for_each(|main| held::add(&mut run, folder, main));
     run
 }
 

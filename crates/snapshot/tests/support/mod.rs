@@ -45,6 +45,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// A value to be pickled.
 #[derive(Clone)]
 pub(crate) enum Value {
+    True,
     Int(u32),
     Text(&'static str),
     List(Vec<Value>),
@@ -63,6 +64,7 @@ impl Value {
 
     fn push(&self, out: &mut Vec<u8>) {
         match self {
+            Value::True => out.push(0x88),
             Value::Int(value) => {
                 out.extend([0x8a, 5]);
                 out.extend(value.to_le_bytes());

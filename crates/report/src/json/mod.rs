@@ -1,6 +1,13 @@
 //! `fathom.report/1`: fields are only ever added.
 
+mod body;
+mod explain;
+
 use serde::Serialize;
+
+pub use explain::explain;
+
+use body::{Body, Held, Place, place};
 
 use crate::run::{Run, Verdict, Workspaces};
 
@@ -15,8 +22,13 @@ struct Report<'a> {
     stopped: bool,
     wall_seconds: f64,
     peak: Option<Peak<'a>>,
-    budget_bytes: Option<u64>,
+    floor_bytes: Option<u64>,
+    #[serde(flatten)]
+    body: Body<'a>,
+    /// Root causes; none are looked for yet.
+    findings: [(); 0],
     out_of_memory: Option<OutOfMemory<'a>>,
+    budget_bytes: Option<u64>,
     failure: Option<&'a str>,
     fits_on: Vec<FitsOn<'a>>,
     notes: &'a [String],
@@ -49,6 +61,8 @@ struct Peak<'a> {
     device_bytes: u64,
     step: u64,
     phase: &'a str,
+    #[serde(flatten)]
+    origin: Place<'a>,
     reserved_step: u64,
     reserved_phase: &'a str,
 }
@@ -62,6 +76,8 @@ struct OutOfMemory<'a> {
     file: Option<&'a str>,
     line: Option<u64>,
     message: &'a str,
+    /// What was alive then.
+    held: Option<Held<'a>>,
 }
 
 #[derive(Serialize)]
@@ -105,26 +121,12 @@ pub fn json(run: &Run) -> String {
         steps: run.steps,
         stopped: run.stopped,
         wall_seconds: (run.wall_seconds * 1000.0).round() / 1000.0,
-        peak: run.peak.as_ref().map(|peak| Peak {
-            requested_bytes: peak.requested.bytes,
-            allocated_bytes: peak.allocated.bytes,
-            reserved_bytes: peak.reserved.bytes,
-            device_bytes: peak.device_bytes,
-            step: peak.allocated.step,
-            phase: &peak.allocated.phase,
-            reserved_step: peak.reserved.step,
-            reserved_phase: &peak.reserved.phase,
-        }),
+        peak: peak(run),
+        floor_bytes: run.floor_bytes,
+        body: run.anatomy.as_ref().map(Body::of).unwrap_or_default(),
+        findings: [],
+        out_of_memory: out_of_memory(run),
         budget_bytes: run.budget_bytes,
-        out_of_memory: run.out_of_memory.as_ref().map(|refusal| OutOfMemory {
-            tried_bytes: refusal.tried_bytes,
-            free_bytes: refusal.free_bytes,
-            step: refusal.step,
-            phase: &refusal.phase,
-            file: refusal.file.as_deref(),
-            line: refusal.line,
-            message: &refusal.message,
-        }),
         failure: run.failure.as_deref(),
         fits_on: run
             .fits_on
@@ -136,4 +138,34 @@ pub fn json(run: &Run) -> String {
     let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");
     text.push('\n');
     text
+}
+
+fn peak(run: &Run) -> Option<Peak<'_>> {
+    let anatomy = run.anatomy.as_ref();
+    let cause = anatomy.and_then(|anatomy| anatomy.allocated_peak.raised_by.as_ref());
+    run.peak.as_ref().map(|peak| Peak {
+        requested_bytes: peak.requested.bytes,
+        allocated_bytes: peak.allocated.bytes,
+        reserved_bytes: peak.reserved.bytes,
+        device_bytes: peak.device_bytes,
+        step: peak.allocated.step,
+        phase: &peak.allocated.phase,
+        origin: cause.map(place).unwrap_or_default(),
+        reserved_step: peak.reserved.step,
+        reserved_phase: &peak.reserved.phase,
+    })
+}
+
+fn out_of_memory(run: &Run) -> Option<OutOfMemory<'_>> {
+    let moment = run.anatomy.as_ref().and_then(|anatomy| anatomy.out_of_memory.as_ref());
+    run.out_of_memory.as_ref().map(|refusal| OutOfMemory {
+        tried_bytes: refusal.tried_bytes,
+        free_bytes: refusal.free_bytes,
+        step: refusal.step,
+        phase: &refusal.phase,
+        file: refusal.file.as_deref(),
+        line: refusal.line,
+        message: &refusal.message,
+        held: moment.map(|moment| Held::of(&moment.at)),
+    })
 }

@@ -1,0 +1,182 @@
+//! One program through all comparisons.
+
+use std::fmt;
+
+use allocator::{TieBreak, Timeline, replay, reproduce, validate};
+use recording::{Event, Recording};
+
+use crate::compare;
+use crate::program::Program;
+use crate::server::Server;
+use crate::simulate::{Simulation, simulate};
+
+/// How many programs went through which comparison.
+#[derive(Default)]
+pub(crate) struct Tally {
+    programs: usize,
+    reproduced: usize,
+    replayed: usize,
+    requests: usize,
+    failures: usize,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { programs, reproduced, replayed, requests, failures } = self;
+        write!(
+            to,
+            "{programs} programs agree ({reproduced} as recordings, {replayed} of them replayed), \
+             {requests} requests, {failures} out of memory"
+        )
+    }
+}
+
+/// Runs a program on both sides; the first difference, in words.
+pub(crate) fn check(server: &mut Server, program: &Program, tally: &mut Tally) -> Result<(), String> {
+    let answer = server.run(program)?;
+    let ours = simulate(program, server, &answer);
+    let names_pools = (2, 12) <= ours.settings.version;
+    let theirs = &answer.recording;
+    let places = compare::events(&ours.events, &theirs.events, names_pools)?;
+    compare::states(&ours.finish, &theirs.finish, &places)?;
+    compare::stats(&ours.stats, &answer.stats, ours.not_known(false))?;
+    tally.programs += 1;
+    let count = |wanted: fn(&Event) -> bool| theirs.events.iter().filter(|e| wanted(e)).count();
+    tally.requests += count(|event| matches!(event, Event::Alloc { .. }));
+    tally.failures += count(|event| matches!(event, Event::OutOfMemory { .. }));
+    // A recording has one settings text, and refusals leave no event.
+    if !program.keeps_settings() || ours.stats.num_oom_rejections != 0 {
+        return Ok(());
+    }
+    let mut recording = with_pools(theirs, &ours.events);
+    // What PyTorch cannot have: also what lies above its limit.
+    let limit = ours.settings.limit().unwrap_or(answer.total).min(answer.free);
+    recording.about.context_bytes = answer.total - limit;
+    recording.about.allocator_settings = program.first_settings();
+    reproduced(&recording, &ours, &answer.stats).map_err(|why| format!("reproduce: {why}"))?;
+    tally.reproduced += 1;
+    let was = replayed(&recording, &ours, &answer.stats).map_err(|why| format!("replay: {why}"))?;
+    tally.replayed += usize::from(was);
+    Ok(())
+}
+
+/// PyTorch's events with the pools that traces do not name before 2.12; both lists are the same.
+fn with_pools(theirs: &Recording, ours: &[Event]) -> Recording {
+    let mut recording = theirs.clone();
+    let named = |event: &Event| match event {
+        Event::Alloc { pool, .. }
+        | Event::SegmentAlloc { pool, .. }
+        | Event::SegmentFree { pool, .. }
+        | Event::SegmentMap { pool, .. }
+        | Event::SegmentUnmap { pool, .. }
+        | Event::OutOfMemory { pool, .. } => Some(*pool),
+        _ => None,
+    };
+    let mut pools = ours.iter().filter_map(named);
+    for event in &mut recording.events {
+        if let Event::Alloc { pool, .. }
+        | Event::SegmentAlloc { pool, .. }
+        | Event::SegmentFree { pool, .. }
+        | Event::SegmentMap { pool, .. }
+        | Event::SegmentUnmap { pool, .. }
+        | Event::OutOfMemory { pool, .. } = event
+        {
+            *pool = pools.next().expect("as many as PyTorch's");
+        }
+    }
+    recording
+}
+
+type Theirs = std::collections::BTreeMap<String, u64>;
+
+/// Counters of calls that need not leave an event.
+const WITHOUT_EVENTS: &[&str] = &["num_sync_all_streams", "num_alloc_retries"];
+/// What depends on the order of frees that complete together: the way to where they are is another.
+const ORDERED: &[&str] = &["inactive_split"];
+const BOTH: &[&str] = &["num_sync_all_streams", "num_alloc_retries", "inactive_split"];
+
+impl Simulation {
+    /// Statistics that cannot be compared; a recording `hides_calls` if there were any.
+    fn not_known(&self, hides_calls: bool) -> &'static [&'static str] {
+        match (hides_calls, self.shuffled) {
+            (false, false) => &[],
+            (true, false) => WITHOUT_EVENTS,
+            (false, true) => ORDERED,
+            (true, true) => BOTH,
+        }
+    }
+}
+
+fn reproduced(recording: &Recording, ours: &Simulation, stats: &Theirs) -> Result<(), String> {
+    let result = reproduce(recording, &ours.settings);
+    if let Some(difference) = result.difference {
+        return Err(difference.to_string());
+    }
+    validate::validate(recording, &result.timeline)?;
+    compare::stats(&result.timeline.stats, stats, ours.not_known(!ours.emptied.is_empty()))
+}
+
+/// The recording on a card of our own. False if its history does not say enough.
+fn replayed(recording: &Recording, ours: &Simulation, stats: &Theirs) -> Result<bool, String> {
+    let timeline = replay(recording, &ours.settings);
+    validate::validate(recording, &timeline)?;
+    if !says_enough(recording, ours) {
+        return Ok(false);
+    }
+    let places = compare::events(&history(recording, &timeline), &recording.events, true)?;
+    compare::states(&timeline.finish, &recording.finish, &places)?;
+    // The limit is asked about whole segments, which pages do not show: what was a retry looks like
+    // a call of `empty_cache` then, with the same result.
+    let hides_calls = ours.settings.expandable_segments || !ours.emptied.is_empty();
+    compare::stats(&timeline.stats, stats, ours.not_known(hides_calls))?;
+    Ok(true)
+}
+
+/// Can a history be replayed on another card with the same result? Not if blocks of equal size were
+/// chosen by addresses that our card gives otherwise.
+fn says_enough(recording: &Recording, ours: &Simulation) -> bool {
+    let mut last = 0;
+    let ascend = recording.events.iter().all(|event| match event {
+        Event::SegmentAlloc { address, .. } => std::mem::replace(&mut last, *address) < *address,
+        _ => true,
+    });
+    let by_address = ours.settings.tie_break == TieBreak::Address;
+    (ascend || !by_address) && !ours.emptied.iter().any(|call| hides(recording, ours, *call))
+}
+
+/// Does a call of `empty_cache` look like a request that had no room, or like garbage collection?
+fn hides(recording: &Recording, ours: &Simulation, call: usize) -> bool {
+    let change = |event: &Event| match event {
+        Event::SegmentAlloc { size, .. } | Event::SegmentMap { size, .. } => *size as i64,
+        Event::SegmentFree { size, .. } | Event::SegmentUnmap { size, .. } => -(*size as i64),
+        _ => 0,
+    };
+    let reserved: i64 = ours.events[..call].iter().map(change).sum();
+    let group = ours.events[call..].iter();
+    let group = group.take_while(|event| !matches!(event, Event::Alloc { .. }));
+    let taken: i64 = group.map(|event| change(event).max(0)).sum();
+    let usable = recording.about.memory_bytes - recording.about.context_bytes;
+    0 < taken && (ours.settings.collects_garbage() || (usable as i64) < reserved + taken)
+}
+
+/// The trace a replay would have left.
+fn history(recording: &Recording, timeline: &Timeline) -> Vec<Event> {
+    let mut segments = timeline.segments.iter().peekable();
+    let mut events = Vec::new();
+    for (at, (event, moment)) in recording.events.iter().zip(&timeline.moments).enumerate() {
+        while let Some(segment) = segments.next_if(|segment| segment.at == at) {
+            events.push(segment.event);
+        }
+        let mut event = *event;
+        match &mut event {
+            Event::Alloc { address, .. }
+            | Event::FreeRequested { address, .. }
+            | Event::FreeCompleted { address, .. } => *address = moment.address,
+            Event::OutOfMemory { .. } => {}
+            _ => continue,
+        }
+        events.push(event);
+    }
+    events.extend(segments.map(|segment| segment.event));
+    events
+}

@@ -1,0 +1,128 @@
+//! The smallest card and the ideal packing, on small programs and on recorded snapshots.
+
+use std::path::Path;
+
+use allocator::{Outcome, Requests, Settings, fits, floor, pack, replay};
+use recording::Recording;
+
+const MIB: u64 = 1 << 20;
+
+fn recording(text: &str) -> Recording {
+    recording::text::recording(text).unwrap()
+}
+
+/// 30 MiB are freed in two halves with a hole between, then 30 MiB are asked for again.
+const HOLES: &str = "
+alloc 0x1000 15728640
+alloc 0x2000 11534336
+alloc 0x3000 15728640
+free_requested 0x1000 15728640
+free_completed 0x1000 15728640
+free_requested 0x3000 15728640
+free_completed 0x3000 15728640
+alloc 0x4000 31457280
+";
+
+#[test]
+fn the_floor_is_met_and_one_byte_less_is_not() {
+    let recording = recording(HOLES);
+    for (conf, expected) in [("", 44 * MIB), ("expandable_segments:True", 60 * MIB)] {
+        let settings = Settings { context: 100 * MIB, ..Settings::default() };
+        let settings = settings.with_conf(conf).unwrap();
+        let requests = Requests::of(&recording, &settings);
+        let least = floor(&requests, &settings).unwrap();
+        assert_eq!(least, 100 * MIB + expected, "{conf}");
+        assert!(fits(&requests, &settings, least));
+        assert!(!fits(&requests, &settings, least - 1));
+        let packing = pack(&requests, &settings);
+        assert_eq!(packing.bound, 42_991_616);
+        assert!(packing.bound <= packing.packed);
+    }
+}
+
+#[test]
+fn the_request_a_program_died_of_must_be_met_and_one_it_caught_need_not() {
+    let least = |text: &str| {
+        let (recording, settings) = (recording(text), Settings::default());
+        let requests = Requests::of(&recording, &settings);
+        (floor(&requests, &settings).unwrap() / MIB, pack(&requests, &settings).bound / MIB)
+    };
+    let died =
+        "alloc 0x1000 33554432\noom 67108864 free 0 stream 0\nfree_requested 0x1000 33554432";
+    assert_eq!(least(died), (96, 96));
+    let caught = "alloc 0x1000 33554432\noom 67108864 free 0 stream 0\nalloc 0x2000 16777216";
+    assert_eq!(least(caught), (48, 48));
+}
+
+#[test]
+fn no_card_does_below_a_share_of_nothing() {
+    let recording = recording("alloc 0x1000 33554432");
+    let settings = Settings { memory_fraction: Some(0.0), ..Settings::default() };
+    assert_eq!(floor(&Requests::of(&recording, &settings), &settings), None);
+    let half = Settings { memory_fraction: Some(0.5), ..Settings::default() };
+    assert_eq!(floor(&Requests::of(&recording, &half), &half), Some(64 * MIB));
+}
+
+/// A trace that begins with a segment of 60 MiB of which 20 MiB are in use.
+const MID_RUN: &str = "
+segment 0x2000000 62914560 large stream 0
+block 0x2000000 20971520 active_allocated requested 20971520
+block 0x3400000 41943040 inactive requested 0
+alloc 0x3400000 20971520
+free_requested 0x3400000 20971520
+free_completed 0x3400000 20971520
+";
+
+#[test]
+fn a_start_is_kept_or_laid_out_anew() {
+    let recording = recording(MID_RUN);
+    let settings = Settings::default();
+    let requests = Requests::of(&recording, &settings);
+    assert_eq!(requests.reserved_at_start(), 60 * MIB);
+    assert_eq!(requests.replay(&settings), replay(&recording, &settings));
+    assert_eq!(requests.replay(&settings).stats.reserved_bytes.all.peak, 60 * MIB);
+    let anew = requests.replay_anew(&settings);
+    assert_eq!(anew.stats.reserved_bytes.all.peak, 40 * MIB);
+    assert_eq!(anew.segment_counts(), (1, 0), "what the start took is not counted");
+    let small = Settings { memory: Some(10 * MIB), ..settings.clone() };
+    let Outcome::OutOfMemory { at, .. } = requests.replay_anew(&small).outcome else {
+        panic!("10 MiB hold no 20");
+    };
+    assert_eq!(at, 0);
+    assert_eq!(floor(&requests, &settings), Some(40 * MIB));
+}
+
+#[test]
+fn fragmentation_is_what_stays_unused_at_the_peak() {
+    let timeline = replay(&recording(HOLES), &Settings::default());
+    assert_eq!(timeline.stats.reserved_bytes.all.peak, 74 * MIB);
+    // The two segments of 16 MiB that are free again, and too small.
+    assert_eq!(timeline.fragmentation_at_peak(), 32 * MIB);
+    assert_eq!(timeline.unmet(&recording(HOLES).events), None);
+}
+
+/// Every snapshot kept here: floors hold, and lie between the bound and the peak of an endless card.
+#[test]
+fn floors_of_recorded_snapshots() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recorded");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "pickle" && end != "pkl") {
+            continue;
+        }
+        let snapshot = snapshot::read(&std::fs::read(&path).unwrap()).unwrap();
+        for recording in snapshot::to_recordings(&snapshot) {
+            let settings = Settings::of(&recording.about).unwrap();
+            let requests = Requests::of(&recording, &settings);
+            let least = floor(&requests, &settings).unwrap();
+            let peak = requests.replay_anew(&settings).stats.reserved_bytes.all.peak;
+            assert!(least <= peak + 2 * MIB, "{}", path.display());
+            assert!(pack(&requests, &settings).bound <= least, "{}", path.display());
+            assert!(fits(&requests, &settings, least), "{}", path.display());
+            assert!(!fits(&requests, &settings, least - 1), "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(3 <= seen, "tests/recorded/ holds snapshots");
+}

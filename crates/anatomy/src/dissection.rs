@@ -1,0 +1,259 @@
+//! One moment taken apart, by every dimension.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use allocator::Timeline;
+use recording::{Category, Event, OwnerId, Phase, Recording, TextId};
+
+use crate::alike::{self, Pattern};
+use crate::anatomy::{Alike, Dissection, LineBytes, Named, Origin, PhaseBytes, Tensor, When};
+use crate::categories::Categories;
+use crate::ledger;
+use crate::lives::{Life, Lives};
+use crate::modules::Modules;
+use crate::source::Source;
+
+/// How many of the largest tensors are kept.
+const TENSORS: usize = 50;
+/// And how many kinds of them.
+const KINDS: usize = 20;
+
+/// All that is needed to cut.
+pub(crate) struct Knife<'a> {
+    recording: &'a Recording,
+    timeline: &'a Timeline,
+    lives: &'a Lives,
+    modules: Modules<'a>,
+    source: Source<'a>,
+}
+
+impl<'a> Knife<'a> {
+    pub(crate) fn new(
+        recording: &'a Recording,
+        timeline: &'a Timeline,
+        lives: &'a Lives,
+    ) -> Knife<'a> {
+        let (modules, source) = (Modules::new(recording), Source::new(recording));
+        Knife { recording, timeline, lives, modules, source }
+    }
+
+    /// The state after this many events.
+    pub(crate) fn cut(&self, time: usize) -> Dissection {
+        let mut alive: Vec<&Life> =
+            self.lives.list.iter().filter(|life| life.is_alive(time)).collect();
+        alive.sort_by_key(|life| (std::cmp::Reverse(life.requested), life.born, life.address));
+        let mut categories = Categories::default();
+        let mut modules: HashMap<&str, (u64, u64)> = HashMap::new();
+        for life in &alive {
+            categories.add(life.category, life.requested, life.block);
+            let (own, saved) = modules.entry(self.modules.of(life)).or_default();
+            *own += life.block;
+            *saved += if life.category == Category::Activations { life.block } else { 0 };
+        }
+        let moment = ledger::moment(self.timeline, time);
+        let tensors = categories.sum() - categories.rounding;
+        Dissection {
+            time,
+            when: self.when(time),
+            allocated: moment.allocated,
+            requested: moment.requested,
+            reserved: moment.reserved,
+            raised_by: self.raised_by(time),
+            categories,
+            modules: self.modules.tree(&modules),
+            lines: self.lines(&alive),
+            operators: self.operators(&alive),
+            born: born(&alive),
+            alike: self.alike(&alive),
+            tensors: alive.iter().take(TENSORS).map(|life| self.tensor(life)).collect(),
+            ledger: ledger::ledger(
+                &self.recording.about,
+                self.timeline,
+                time,
+                &self.lives.list,
+                tensors,
+            ),
+        }
+    }
+
+    fn when(&self, time: usize) -> When {
+        let spans = &self.lives.spans;
+        let next = spans.partition_point(|span| span.from <= time);
+        spans[next.saturating_sub(1)].when
+    }
+
+    /// The allocation of the last event.
+    fn raised_by(&self, time: usize) -> Option<Origin> {
+        match self.recording.events.get(time.checked_sub(1)?)? {
+            Event::Alloc { owner, .. } => Some(self.origin(*owner)),
+            _ => None,
+        }
+    }
+
+    /// An owner in words.
+    pub(crate) fn origin(&self, owner: OwnerId) -> Origin {
+        let text = |id: TextId| self.recording.texts.get(id).to_owned();
+        let row = self.recording.owners.get(owner.0 as usize).copied().unwrap_or_default();
+        let frame = self.source.line(owner).unwrap_or_default();
+        Origin {
+            module: text(row.module),
+            operator: text(row.operator),
+            node: text(row.node),
+            file: text(frame.file),
+            function: text(frame.function),
+            line: frame.line,
+        }
+    }
+
+    /// What makes two allocations of one place: the user's line, module and operator.
+    pub(crate) fn site(&self, owner: OwnerId) -> (TextId, u32, TextId, TextId) {
+        let frame = self.source.line(owner).unwrap_or_default();
+        let row = self.recording.owners.get(owner.0 as usize).copied().unwrap_or_default();
+        (frame.file, frame.line, row.module, self.operator(owner))
+    }
+
+    fn lines(&self, alive: &[&Life]) -> Vec<LineBytes> {
+        let frame = |life: &Life| self.source.line(life.owner).unwrap_or_default();
+        let mut functions: HashMap<(TextId, u32), TextId> = HashMap::new();
+        let sums = sum_by(alive, |life| {
+            let frame = frame(life);
+            functions.entry((frame.file, frame.line)).or_insert(frame.function);
+            (frame.file, frame.line)
+        });
+        let text = |id: TextId| self.recording.texts.get(id).to_owned();
+        let mut lines: Vec<LineBytes> = sums
+            .into_iter()
+            .map(|(key, (bytes, count))| {
+                let (file, function) = (text(key.0), text(functions[&key]));
+                LineBytes { file, line: key.1, function, bytes, count }
+            })
+            .collect();
+        lines.sort_by(|a, b| (b.bytes, &a.file, a.line).cmp(&(a.bytes, &b.file, b.line)));
+        lines
+    }
+
+    /// The operator of an owner, or its autograd node.
+    fn operator(&self, owner: OwnerId) -> TextId {
+        let row = self.recording.owners.get(owner.0 as usize).copied().unwrap_or_default();
+        if row.operator == TextId(0) { row.node } else { row.operator }
+    }
+
+    fn operators(&self, alive: &[&Life]) -> Vec<Named> {
+        let sums = sum_by(alive, |life| self.operator(life.owner));
+        let name = |id: TextId| self.recording.texts.get(id).to_owned();
+        let mut operators: Vec<Named> = sums
+            .into_iter()
+            .map(|(operator, (bytes, count))| Named { name: name(operator), bytes, count })
+            .collect();
+        operators.sort_by(|a, b| (b.bytes, &a.name).cmp(&(a.bytes, &b.name)));
+        operators
+    }
+
+    /// Tensors alike, of lives in the order of their size.
+    fn alike(&self, alive: &[&Life]) -> Vec<Alike> {
+        let mut kinds: Vec<(&Life, u64, Pattern, Pattern)> = Vec::new();
+        let mut places = HashMap::new();
+        for life in alive {
+            let frame = self.source.line(life.owner).unwrap_or_default();
+            let key = (life.requested, life.tensor, life.category, frame.file, frame.line);
+            let next = kinds.len();
+            let place = *places.entry(key).or_insert(next);
+            if KINDS <= place {
+                continue;
+            }
+            if place == next {
+                kinds.push((life, 0, Pattern::default(), Pattern::default()));
+            }
+            let (_, count, names, modules) = &mut kinds[place];
+            *count += 1;
+            names.add(self.recording.texts.get(life.name));
+            modules.add(self.modules.of(life));
+        }
+        let kind = |(life, count, names, modules): (&Life, u64, Pattern, Pattern)| {
+            alike::kind(self.tensor(life), count, &names, &modules)
+        };
+        kinds.into_iter().map(kind).collect()
+    }
+
+    fn tensor(&self, life: &Life) -> Tensor {
+        let (dtype, shape) = dtype_and_shape(self.recording.texts.get(life.tensor));
+        let module = self.modules.of(life).to_owned();
+        Tensor {
+            bytes: life.requested,
+            block: life.block,
+            dtype,
+            shape,
+            category: life.category,
+            name: self.recording.texts.get(life.name).to_owned(),
+            also: self.other_names(life),
+            origin: Origin { module, ..self.origin(life.owner) },
+            born: life.when,
+        }
+    }
+
+    fn other_names(&self, life: &Life) -> Vec<(Category, String)> {
+        // Only asked of the largest: a search through all names is quick enough.
+        let same = |index: u32| std::ptr::eq(&self.lives.list[index as usize], life);
+        let mut others = Vec::new();
+        for naming in self.lives.names.iter().filter(|naming| same(naming.life)) {
+            let other = (naming.category, self.recording.texts.get(naming.name).to_owned());
+            if (naming.category, naming.name) != (life.category, life.name)
+                && !others.contains(&other)
+            {
+                others.push(other);
+            }
+        }
+        others
+    }
+}
+
+/// Bytes and number of blocks by some key.
+fn sum_by<Key: Eq + Hash>(
+    alive: &[&Life],
+    mut key: impl FnMut(&Life) -> Key,
+) -> HashMap<Key, (u64, u64)> {
+    let mut sums = HashMap::new();
+    for life in alive {
+        let (bytes, count) = sums.entry(key(life)).or_insert((0, 0));
+        *bytes += life.block;
+        *count += 1;
+    }
+    sums
+}
+
+fn born(alive: &[&Life]) -> Vec<PhaseBytes> {
+    let sums: HashMap<Option<Phase>, (u64, u64)> = sum_by(alive, |life| life.when.phase);
+    let mut phases: Vec<PhaseBytes> = sums
+        .into_iter()
+        .map(|(phase, (bytes, count))| PhaseBytes { phase, bytes, count })
+        .collect();
+    phases.sort_by_key(|row| (std::cmp::Reverse(row.bytes), row.phase));
+    phases
+}
+
+/// `float32[512, 512]`; nothing if it is written otherwise.
+fn dtype_and_shape(text: &str) -> (String, Vec<u64>) {
+    let parsed = || {
+        let (dtype, rest) = text.split_once('[')?;
+        let inner = rest.strip_suffix(']')?;
+        let parts = inner.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let shape: Option<Vec<u64>> = parts.map(|part| part.parse().ok()).collect();
+        Some((dtype.to_owned(), shape?))
+    };
+    parsed().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dtypes_and_shapes_are_read() {
+        assert_eq!(dtype_and_shape("float32[2, 3]"), ("float32".to_owned(), vec![2, 3]));
+        assert_eq!(dtype_and_shape("int64[]"), ("int64".to_owned(), vec![]));
+        for text in ["", "float32", "float32[a]", "float32[2"] {
+            assert_eq!(dtype_and_shape(text), (String::new(), vec![]), "{text}");
+        }
+    }
+}

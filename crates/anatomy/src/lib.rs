@@ -1,0 +1,87 @@
+//! Who holds every byte: a [`Recording`] and its [`Timeline`], taken apart.
+//!
+//! [`dissect`] gives an [`Anatomy`]: the allocated peak, the reserved peak and the moment at which
+//! memory ran out, each by category, module, line, operator and phase; the largest tensors there; the
+//! ledger from the card's total down; phases with their own peaks; growth per step and who holds it.
+//!
+//! Time is counted in events that have happened: time 0 is before the first, time `n` after event
+//! `n - 1`. An allocation lives from the time it is born up to, not with, the time it is freed, which
+//! is when PyTorch's `memory_allocated` falls. At each time the categories sum to that statistic to
+//! the byte: [`check`] proves it the slow way.
+//!
+//! - [`mod@anatomy`]: the data that comes out; [`categories`]: bytes by category;
+//! - [`lives`]: every allocation with its birth, death, owner, category and name;
+//! - `dissection`, `alike`, `modules`, `source`, `ledger`: one moment taken apart;
+//! - `phases`, `growth`: the run over time; [`curve`]: categories at every event;
+//! - [`mod@fold`]: the tree of modules folded to what matters.
+
+mod alike;
+pub mod anatomy;
+pub mod categories;
+mod check;
+pub mod curve;
+mod dissection;
+pub mod fold;
+mod growth;
+mod ledger;
+pub mod lives;
+mod modules;
+mod phases;
+mod source;
+
+use allocator::Timeline;
+use recording::{Event, Recording};
+
+pub use anatomy::{
+    Alike, Anatomy, Dissection, Entry, Growth, GrowthSite, Known, LineBytes, ModuleBytes, Named,
+    Origin, OutOfMemory, PhaseBytes, PhasePeak, StepPeak, Tensor, When,
+};
+pub use categories::Categories;
+pub use check::check;
+
+use dissection::Knife;
+use lives::Lives;
+
+/// Takes a recording apart. The timeline must be of the same recording: its own, from
+/// [`allocator::reproduce`], or one under other settings. It may end early; so does the anatomy then.
+pub fn dissect(recording: &Recording, timeline: &Timeline) -> Anatomy {
+    let lives = Lives::of(recording, timeline);
+    let knife = Knife::new(recording, timeline, &lives);
+    let phases = phases::phases(&lives, timeline);
+    let steps = phases::steps(&phases);
+    Anatomy {
+        allocated_peak: knife.cut(peak_time(timeline, |moment| moment.allocated)),
+        reserved_peak: knife.cut(peak_time(timeline, |moment| moment.reserved)),
+        out_of_memory: last_refusal(recording, timeline).map(|(at, tried_bytes, free_bytes)| {
+            OutOfMemory { tried_bytes, free_bytes, at: knife.cut(at + 1) }
+        }),
+        phases,
+        first_step: steps.first().copied(),
+        steady_step: steps.last().filter(|_| 1 < steps.len()).copied(),
+        growth: growth::growth(&lives, &knife),
+        parameters: recording.about.parameters,
+        has_names: lives.has_names,
+        events: timeline.moments.len(),
+    }
+}
+
+/// The first time at which a quantity is greatest; the state before the first event counts too.
+fn peak_time(timeline: &Timeline, quantity: fn(&allocator::Moment) -> u64) -> usize {
+    let start = ledger::before(timeline);
+    let mut best = (quantity(&start), 0);
+    for (index, moment) in timeline.moments.iter().enumerate() {
+        if best.0 < quantity(moment) {
+            best = (quantity(moment), index + 1);
+        }
+    }
+    best.1
+}
+
+/// The last request that failed: index, what it asked for, what the card had left.
+fn last_refusal(recording: &Recording, timeline: &Timeline) -> Option<(usize, u64, u64)> {
+    let events = recording.events.iter().take(timeline.moments.len()).enumerate();
+    events.rev().find_map(|(index, event)| match *event {
+        Event::OutOfMemory { size, free, .. } => Some((index, size, free)),
+        _ => None,
+    })
+}

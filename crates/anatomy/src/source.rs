@@ -1,0 +1,132 @@
+//! The user's line behind a call stack: the innermost frame that is in no library.
+
+use recording::{Frame, OwnerId, Recording, StackId, TextId};
+
+/// Folders of installed packages and of Python itself.
+const LIBRARIES: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python"];
+
+/// Folders of torch where it is used from its sources, of code that it has generated, and our own
+/// doorway where it is not installed.
+const SOURCES: [&str; 9] = [
+    "/torch/_",
+    "/torch/nn/",
+    "/torch/optim/",
+    "/torch/autograd/",
+    "/torch/utils/",
+    "/torch/cuda/",
+    "/torch/distributed/",
+    "/torchinductor_",
+    "/python/fathom/",
+];
+
+/// Frames of C++ that memory snapshots may hold.
+const NOT_PYTHON: [&str; 9] = [".cpp", ".cc", ".c", ".cu", ".h", ".hpp", ".cuh", ".so", ".S"];
+
+/// For each stack the frame to show.
+pub(crate) struct Source<'a> {
+    recording: &'a Recording,
+    of_stack: Vec<Shown>,
+}
+
+/// A frame and how well it tells where the user was.
+#[derive(Clone, Copy, Default)]
+struct Shown {
+    frame: Option<Frame>,
+    rank: Rank,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Generated code, C++, or nothing: never shown.
+    #[default]
+    Nowhere,
+    /// Python of a library: shown where the user's is not known.
+    Library,
+    /// The user's own.
+    Users,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(recording: &'a Recording) -> Source<'a> {
+        let ranks: Vec<Rank> = recording.texts.iter().map(rank).collect();
+        let rank = |file: TextId| ranks.get(file.0 as usize).copied().unwrap_or_default();
+        let mut of_stack: Vec<Shown> = Vec::with_capacity(recording.stacks.len());
+        for stack in &recording.stacks {
+            let frame = recording.frames.get(stack.frame.0 as usize).copied();
+            let rank = frame.map_or(Rank::Nowhere, |frame| rank(frame.file));
+            let below = stack.caller.and_then(|StackId(caller)| of_stack.get(caller as usize));
+            let below = below.copied().unwrap_or_default();
+            // The innermost of the best rank.
+            let own = Shown { frame: frame.filter(|_| rank != Rank::Nowhere), rank };
+            of_stack.push(if below.rank <= own.rank { own } else { below });
+        }
+        Source { recording, of_stack }
+    }
+
+    /// The line of an owner's stack.
+    pub(crate) fn line(&self, owner: OwnerId) -> Option<Frame> {
+        let stack = self.recording.owners.get(owner.0 as usize)?.stack?;
+        self.of_stack.get(stack.0 as usize)?.frame
+    }
+}
+
+fn rank(file: &str) -> Rank {
+    let is_code = !file.is_empty() && !file.starts_with('<') && !file.starts_with("??");
+    if !is_code || NOT_PYTHON.iter().any(|ending| file.ends_with(ending)) {
+        return Rank::Nowhere;
+    }
+    match LIBRARIES.iter().chain(&SOURCES).any(|folder| file.contains(folder)) {
+        true => Rank::Library,
+        false => Rank::Users,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_not_the_users() {
+        for file in ["train.py", "/home/me/lib/net.py", "/tmp/ipykernel_12/34.py"] {
+            assert_eq!(rank(file), Rank::Users, "{file}");
+        }
+        for file in [
+            "/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py",
+            "/usr/lib/python3/dist-packages/torch/optim/adam.py",
+            "/usr/lib/python3.12/threading.py",
+            "/build/python/fathom/recorder.py",
+            "/home/me/pytorch/torch/nn/modules/module.py",
+            "/tmp/torchinductor_me/ab/cab.py",
+        ] {
+            assert_eq!(rank(file), Rank::Library, "{file}");
+        }
+        for file in ["<frozen runpy>", "??", "", "/pytorch/c10/cuda/CUDACachingAllocator.cpp"] {
+            assert_eq!(rank(file), Rank::Nowhere, "{file}");
+        }
+    }
+
+    #[test]
+    fn the_innermost_frame_of_the_best_rank_is_shown() {
+        let text = r#"
+text 1 "train.py"
+text 2 "/v/site-packages/torch/nn/linear.py"
+text 3 "??"
+frame 0 file 1 line 1
+frame 1 file 2 line 2
+frame 2 file 3
+stack 0 frame 0
+stack 1 frame 1 caller 0
+stack 2 frame 2 caller 1
+stack 3 frame 1
+stack 4 frame 2 caller 3
+stack 5 frame 2
+owner 0 stack 2
+owner 1 stack 4
+owner 2 stack 5
+"#;
+        let recording = recording::text::recording(text).unwrap();
+        let source = Source::new(&recording);
+        let line = |owner| source.line(OwnerId(owner)).map(|frame| frame.line);
+        assert_eq!((line(0), line(1), line(2)), (Some(1), Some(2), None));
+    }
+}

@@ -1,0 +1,58 @@
+//! `fathom explain`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use report::{Explanation, Palette, Unfold};
+
+use crate::cli::ExplainArguments;
+use crate::dissect::dissect;
+use crate::error::Hinted;
+use crate::load;
+
+/// Says who holds the memory of a recording or a memory snapshot; 0 if there is an answer.
+pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
+    let recordings = load::load(&arguments.file)?;
+    let recording = load::choose(recordings, &arguments.file, arguments.device)?;
+    let name = arguments.file.display().to_string();
+    let (anatomy, mut notes) = dissect(&recording).map_err(|why| {
+        let hint = "settings of PyTorch's native allocator, torch 1.13 and newer, can be replayed";
+        Hinted::error(format!("`{name}`: {why}"), hint)
+    })?;
+    let is_ours = anatomy.has_names;
+    if is_ours && !recording.about.complete {
+        notes.push("the recording ends before its process did".to_owned());
+    }
+    if !is_ours {
+        notes.push(
+            "nothing has a name here, so the category is unknown: `fathom run` gives names to all"
+                .to_owned(),
+        );
+    }
+    let explanation = Explanation {
+        file: name,
+        device: recording.about.device,
+        torch: recording.about.torch.clone(),
+        complete: recording.about.complete,
+        anatomy,
+        notes,
+    };
+    show(&explanation, arguments)?;
+    Ok(0)
+}
+
+fn show(explanation: &Explanation, arguments: &ExplainArguments) -> Result<()> {
+    match arguments.json.as_deref() {
+        Some(path) if path == Path::new("-") => {
+            anstream::print!("{}", report::explain_json(explanation));
+            return Ok(());
+        }
+        Some(path) => fs::write(path, report::explain_json(explanation))
+            .with_context(|| format!("cannot write `{}`", path.display()))?,
+        None => {}
+    }
+    let unfold: Unfold = arguments.unfold.into();
+    anstream::print!("{}", report::explain(explanation, Palette::coloured(), &unfold));
+    Ok(())
+}

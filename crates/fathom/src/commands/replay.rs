@@ -1,0 +1,154 @@
+//! `fathom replay`.
+
+use std::fs;
+use std::path::Path;
+
+use allocator::{Requests, Settings, Timeline, pack, reproduce};
+use anyhow::{Context, Result};
+use recording::{BlockState, Event, Recording};
+use report::Palette;
+use report::replay::{Difference, Ideal, Replay, Trial};
+
+use crate::cli::ReplayArguments;
+use crate::error::Hinted;
+use crate::load;
+use crate::trials::{self, Candidate};
+
+/// Replays a file under its own settings and under others; 1 if it differs or does not fit.
+pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
+    let memory = arguments.memory.as_deref().map(crate::settings::size).transpose()?;
+    let recordings = load::load(&arguments.file)?;
+    let devices = recordings.iter().map(|recording| recording.about.device).collect();
+    let recording = load::choose(recordings, &arguments.file, arguments.device)?;
+    let own = settings_of(&recording, &arguments.file)?;
+    let asked = asked(arguments.settings.as_deref(), &own)?;
+    let mut replay = describe(&recording, arguments);
+    replay.devices = devices;
+    let result = reproduce(&recording, &own);
+    if let Some(difference) = result.difference {
+        replay.first_difference = Some(Difference {
+            event: difference.event,
+            recorded: difference.expected,
+            replayed: difference.got,
+        });
+        replay.exit_code = 1;
+    } else {
+        let stats = &result.timeline.stats;
+        let peaks = (stats.allocated_bytes.all.peak, stats.reserved_bytes.all.peak);
+        replay.recorded_peaks = Some(peaks);
+        replay.retries = stats.num_alloc_retries;
+        let endless = gpus::unlimited().memory_bytes;
+        replay.memory_bytes = memory.or(own.memory.filter(|bytes| *bytes < endless));
+        let requests = Requests::of(&recording, &own);
+        let recorded = Candidate { conf: replay.settings.clone(), settings: own.clone() };
+        let rows = rows(&replay, recorded, asked, requests.start.is_empty());
+        replay.trials = try_all(&replay, &requests, &rows, &result.timeline);
+        replay.start = older(&requests);
+        replay.floor = Some(trials::floor(&requests, &rows));
+        let packing = pack(&requests, &own);
+        replay.ideal = Some(Ideal { bound_bytes: packing.bound, packed_bytes: packing.packed });
+        replay.judged = memory.map(|_| usize::from(arguments.settings.is_some()));
+        let judged = replay.judged.and_then(|row| replay.trials.get(row));
+        replay.exit_code = u8::from(judged.is_some_and(|trial| trial.refused.is_some()));
+    }
+    show(&replay, arguments)?;
+    Ok(replay.exit_code)
+}
+
+/// The settings to try, on the card that was given or recorded.
+fn rows(
+    replay: &Replay,
+    recorded: Candidate,
+    asked: Option<Candidate>,
+    starts_empty: bool,
+) -> Vec<Candidate> {
+    let on_card = |row: Candidate| {
+        let (memory, context) = (replay.memory_bytes, replay.context_bytes);
+        Candidate { settings: Settings { memory, context, ..row.settings }, ..row }
+    };
+    trials::candidates(&on_card(recorded), asked.map(on_card), starts_empty)
+}
+
+/// The table. Without a card the recorded settings are not tried again: what was recorded stands there.
+fn try_all(
+    replay: &Replay,
+    requests: &Requests<'_>,
+    rows: &[Candidate],
+    recorded: &Timeline,
+) -> Vec<Trial> {
+    let trials = rows.iter().enumerate().map(|(at, row)| match (at, replay.memory_bytes) {
+        (0, None) => trials::describe(requests, row, recorded),
+        _ => trials::trial(requests, row, at == 0),
+    });
+    trials.collect()
+}
+
+/// Blocks in use before the first event, and their bytes.
+fn older(requests: &Requests<'_>) -> (usize, u64) {
+    let blocks = requests.start.iter().flat_map(|segment| &segment.blocks);
+    let used = blocks.filter(|block| block.state != BlockState::Inactive);
+    used.fold((0, 0), |(blocks, bytes), block| (blocks + 1, bytes + block.size))
+}
+
+/// What the recording says of itself.
+fn describe(recording: &Recording, arguments: &ReplayArguments) -> Replay {
+    let about = &recording.about;
+    let failed = recording.events.iter().filter(|e| matches!(e, Event::OutOfMemory { .. }));
+    let context_assumed = about.context_bytes == 0;
+    Replay {
+        file: arguments.file.display().to_string(),
+        device: about.device,
+        torch: about.torch.clone(),
+        settings: about.allocator_settings.clone(),
+        recorded_memory_bytes: (about.memory_bytes != 0).then_some(about.memory_bytes),
+        events: recording.events.len(),
+        failed_requests: failed.count(),
+        died: allocator::fatal(&recording.events).next().is_some(),
+        context_bytes: match context_assumed {
+            true => gpus::unlimited().context_bytes,
+            false => about.context_bytes,
+        },
+        context_assumed,
+        ..Replay::default()
+    }
+}
+
+fn settings_of(recording: &Recording, path: &Path) -> Result<Settings> {
+    Settings::of(&recording.about).map_err(|error| {
+        Hinted::error(
+            format!("`{}`: {error}", path.display()),
+            "settings of PyTorch's native allocator, torch 1.13 and newer, can be replayed",
+        )
+    })
+}
+
+/// `--settings`, read with the rules of the recording's torch.
+fn asked(conf: Option<&str>, own: &Settings) -> Result<Option<Candidate>> {
+    let Some(conf) = conf else { return Ok(None) };
+    let (major, minor) = own.version;
+    let parsed = Settings::for_torch(&format!("{major}.{minor}"))
+        .and_then(|settings| settings.with_conf(conf))
+        .map_err(|error| {
+            Hinted::error(
+                format!("`--settings`: {error}"),
+                "write it as in `PYTORCH_CUDA_ALLOC_CONF`, e.g. `expandable_segments:True`",
+            )
+        })?;
+    Ok(Some(Candidate { conf: conf.to_owned(), settings: parsed }))
+}
+
+fn show(replay: &Replay, arguments: &ReplayArguments) -> Result<()> {
+    let json = || report::replay::json(replay);
+    match arguments.json.as_deref() {
+        Some(path) if path == Path::new("-") => {
+            anstream::print!("{}", json());
+            return Ok(());
+        }
+        Some(path) => {
+            fs::write(path, json()).with_context(|| format!("cannot write `{}`", path.display()))?
+        }
+        None => {}
+    }
+    anstream::print!("{}", report::replay::terminal(replay, Palette::coloured()));
+    Ok(())
+}

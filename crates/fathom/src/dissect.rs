@@ -1,0 +1,45 @@
+//! From a recording to its anatomy: replayed under its own settings, then taken apart.
+
+use allocator::{Settings, reproduce};
+use anatomy::Anatomy;
+use recording::Recording;
+
+/// The anatomy, and what the reader should know about it; an error in words if it cannot be replayed.
+pub(crate) fn dissect(recording: &Recording) -> Result<(Anatomy, Vec<String>), String> {
+    let settings = Settings::of(&recording.about).map_err(|error| error.to_string())?;
+    let result = reproduce(recording, &settings);
+    let mut notes = Vec::new();
+    if let Some(difference) = result.difference {
+        let all = recording.events.len();
+        notes.push(match difference.event < all {
+            true => format!(
+                "the replay is not what was recorded from event {} of {all} on: who holds the memory \
+                 is known up to there",
+                difference.event
+            ),
+            false => "the replay ends with other blocks than were recorded".to_owned(),
+        });
+    }
+    let mut anatomy = anatomy::dissect(recording, &result.timeline);
+    if let Ok(folder) = std::env::current_dir() {
+        shorten(&mut anatomy, &format!("{}/", folder.display()));
+    }
+    Ok((anatomy, notes))
+}
+
+/// Files below the folder the command was given in are named from there, as people name them.
+fn shorten(anatomy: &mut Anatomy, folder: &str) {
+    let cut = |file: &mut String| {
+        if let Some(rest) = file.strip_prefix(folder) {
+            *file = rest.to_owned();
+        }
+    };
+    let refusal = anatomy.out_of_memory.as_mut().map(|refusal| &mut refusal.at);
+    for at in [&mut anatomy.allocated_peak, &mut anatomy.reserved_peak].into_iter().chain(refusal) {
+        at.raised_by.iter_mut().for_each(|origin| cut(&mut origin.file));
+        at.lines.iter_mut().for_each(|line| cut(&mut line.file));
+        at.tensors.iter_mut().for_each(|tensor| cut(&mut tensor.origin.file));
+        at.alike.iter_mut().for_each(|alike| cut(&mut alike.first.origin.file));
+    }
+    anatomy.growth.sites.iter_mut().for_each(|site| cut(&mut site.origin.file));
+}

@@ -1,0 +1,56 @@
+//! Who held the memory: the recording that the recorder left in the run's folder.
+
+use std::fs;
+use std::path::Path;
+
+use anatomy::{Anatomy, Entry, Known};
+use report::{Card, Peak, Run};
+
+use super::files::Seen;
+use crate::dissect::dissect;
+
+/// Adds the anatomy of the process that used the card most, if it was recorded.
+pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
+    let name = format!("recording.{}.{}.fathom", main.pid, main.device().0);
+    let Ok(bytes) = fs::read(folder.join(&name)) else { return };
+    let result = recording::file::read(&bytes).map_err(|error| error.to_string());
+    let result = result.and_then(|recording| {
+        let is_whole = recording.about.complete;
+        dissect(&recording).map(|(anatomy, notes)| (anatomy, notes, is_whole))
+    });
+    match result {
+        Ok((mut anatomy, notes, is_whole)) => {
+            run.notes.extend(notes);
+            run.notes.extend(missing(&anatomy, run.peak.as_ref(), is_whole));
+            mark_assumed(&mut anatomy, run.card.as_ref());
+            run.anatomy = Some(anatomy).filter(|anatomy| anatomy.events != 0);
+        }
+        Err(why) => run.notes.push(format!("who holds the memory is not known: {name}: {why}")),
+    }
+}
+
+/// A recording may end before its process did; then it may not have seen the peak.
+fn missing(anatomy: &Anatomy, peak: Option<&Peak>, is_whole: bool) -> Option<String> {
+    let (seen, counted) = (anatomy.allocated_peak.allocated, peak?.allocated.bytes);
+    if counted != 0 && seen != counted {
+        let (seen, counted) = (report::bytes::text(seen), report::bytes::text(counted));
+        return Some(format!("what was recorded has a peak of {seen}, PyTorch counted {counted}"));
+    }
+    (!is_whole).then(|| "the recording ends before its process did".to_owned())
+}
+
+/// The card's rows of the ledger: without a card there is no total, and a context may be assumed.
+fn mark_assumed(anatomy: &mut Anatomy, card: Option<&Card>) {
+    let refusal = anatomy.out_of_memory.as_mut().map(|refusal| &mut refusal.at);
+    for at in [&mut anatomy.allocated_peak, &mut anatomy.reserved_peak].into_iter().chain(refusal) {
+        match card {
+            None => at.ledger.retain(|row| !matches!(row.name, "card" | "context" | "free")),
+            Some(card) if card.context_assumed => {
+                let rows = at.ledger.iter_mut();
+                rows.filter(|row: &&mut Entry| matches!(row.name, "context" | "free"))
+                    .for_each(|row| row.known = Known::Assumed);
+            }
+            Some(_) => {}
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The settings that `fathom replay` tries, and what came of each.
+
+use allocator::{Outcome, Requests, Settings, Timeline};
+use recording::Event;
+use report::replay::{Floor, Refused, Trial};
+
+/// A row: the text of some settings, and the settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) conf: String,
+    pub(crate) settings: Settings,
+}
+
+/// What is tried beside the recorded settings; each is left out where its torch does not have it.
+const TRIED: [&str; 5] = [
+    "",
+    "expandable_segments:True",
+    "roundup_power2_divisions:8",
+    "max_split_size_mb:128",
+    "large_segment_size_mb:64",
+];
+
+/// Garbage is collected only under a limit, which this share of the card is.
+const COLLECTED: &str = "garbage_collection_threshold:0.8";
+const SHARE: f64 = 0.95;
+
+/// All rows: as recorded, as asked for, then those worth trying. None stands there twice, except that
+/// a start older than the trace makes the recorded settings a row of their own.
+pub(crate) fn candidates(
+    recorded: &Candidate,
+    asked: Option<Candidate>,
+    starts_empty: bool,
+) -> Vec<Candidate> {
+    let own = &recorded.settings;
+    let plain = Settings { context: own.context, memory: own.memory, ..defaults(own) };
+    let mut rows = vec![recorded.clone()];
+    rows.extend(asked);
+    let mut add = |conf: &str, change: fn(&mut Settings)| {
+        let Ok(mut settings) = plain.with_conf(conf) else { return };
+        change(&mut settings);
+        let first = usize::from(!starts_empty);
+        if !rows[first..].iter().any(|row| row.settings == settings) {
+            rows.push(Candidate { conf: conf.to_owned(), settings });
+        }
+    };
+    TRIED.iter().for_each(|conf| add(conf, |_| ()));
+    if plain.memory.is_some() {
+        add(COLLECTED, |settings| settings.memory_fraction = Some(SHARE));
+    }
+    rows
+}
+
+/// The defaults of the same torch.
+fn defaults(settings: &Settings) -> Settings {
+    let (major, minor) = settings.version;
+    Settings::for_torch(&format!("{major}.{minor}")).unwrap_or_default()
+}
+
+/// One row of the table. The recorded settings keep the recorded start where the card has room for it.
+pub(crate) fn trial(requests: &Requests<'_>, row: &Candidate, is_recorded: bool) -> Trial {
+    let settings = &row.settings;
+    let usable = settings.memory.map(|memory| memory.saturating_sub(settings.context));
+    let has_room = usable.is_none_or(|usable| requests.reserved_at_start() <= usable);
+    let keeps_start = requests.start.is_empty() || (is_recorded && has_room);
+    let timeline = match keeps_start {
+        true => requests.replay(settings),
+        false => requests.replay_anew(settings),
+    };
+    Trial { keeps_start, ..describe(requests, row, &timeline) }
+}
+
+/// A timeline as a row.
+pub(crate) fn describe(requests: &Requests<'_>, row: &Candidate, timeline: &Timeline) -> Trial {
+    let (taken, returned) = timeline.segment_counts();
+    Trial {
+        settings: row.conf.clone(),
+        memory_fraction: row.settings.memory_fraction,
+        keeps_start: true,
+        refused: refused(requests, &row.settings, timeline),
+        peak_allocated_bytes: timeline.stats.allocated_bytes.all.peak,
+        peak_reserved_bytes: timeline.stats.reserved_bytes.all.peak,
+        fragmentation_bytes: timeline.fragmentation_at_peak(),
+        segments_allocated: taken,
+        segments_freed: returned,
+    }
+}
+
+/// The first request that this card could not meet.
+fn refused(requests: &Requests<'_>, settings: &Settings, timeline: &Timeline) -> Option<Refused> {
+    let event = timeline.unmet(requests.events)?;
+    let tried_bytes = match (&timeline.outcome, requests.events.get(event)) {
+        (Outcome::OutOfMemory { error, .. }, _) => error.segment,
+        (_, Some(Event::OutOfMemory { size, .. })) => settings.segment_size(*size),
+        _ => 0,
+    };
+    Some(Refused { event, tried_bytes })
+}
+
+/// The smallest cards: of the recorded settings, of the defaults, and of the best row.
+pub(crate) fn floor(requests: &Requests<'_>, rows: &[Candidate]) -> Floor {
+    let Some(recorded) = rows.first() else { return Floor::default() };
+    let own_bytes = allocator::floor(requests, &recorded.settings);
+    let Settings { context, memory, .. } = recorded.settings;
+    let plain = Settings { context, memory, ..defaults(&recorded.settings) };
+    let default_bytes = match plain == recorded.settings {
+        true => own_bytes,
+        false => allocator::floor(requests, &plain),
+    };
+    let mut floor = Floor { own_bytes, default_bytes, best: None };
+    let mut least = [own_bytes, floor.default_bytes].into_iter().flatten().min();
+    for row in rows.iter().skip(1).filter(|row| !row.conf.is_empty()) {
+        // One replay a byte below the best tells whether a search is worth it.
+        if least.is_none_or(|least| allocator::fits(requests, &row.settings, least - 1)) {
+            let found = allocator::floor(requests, &row.settings);
+            if let Some(bytes) = found.filter(|bytes| least.is_none_or(|least| *bytes < least)) {
+                (least, floor.best) = (Some(bytes), Some((row.conf.clone(), bytes)));
+            }
+        }
+    }
+    floor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(torch: &str, conf: &str, memory: Option<u64>) -> Candidate {
+        let settings = Settings::for_torch(torch).unwrap().with_conf(conf).unwrap();
+        Candidate { conf: conf.to_owned(), settings: Settings { memory, ..settings } }
+    }
+
+    fn names(rows: &[Candidate]) -> Vec<&str> {
+        rows.iter().map(|row| row.conf.as_str()).collect()
+    }
+
+    #[test]
+    fn each_settings_is_tried_once_and_only_where_its_torch_has_it() {
+        let rows = candidates(&recorded("2.6", "", None), None, true);
+        let tried =
+            ["", "expandable_segments:True", "roundup_power2_divisions:8", "max_split_size_mb:128"];
+        assert_eq!(names(&rows), tried);
+        let expandable = recorded("2.15", "expandable_segments:True", None);
+        let rows = candidates(&expandable, None, true);
+        assert_eq!(rows.iter().filter(|row| row.settings.expandable_segments).count(), 1);
+        assert!(names(&rows).contains(&"large_segment_size_mb:64"));
+        assert!(
+            !names(&candidates(&recorded("2.0", "", None), None, true))
+                .contains(&"expandable_segments:True")
+        );
+    }
+
+    #[test]
+    fn a_start_older_than_the_trace_is_also_laid_out_anew() {
+        let rows = candidates(&recorded("2.6", "", None), None, false);
+        assert_eq!(&names(&rows)[..2], ["", ""]);
+    }
+
+    #[test]
+    fn what_was_asked_for_comes_second() {
+        let asked = recorded("2.6", "max_split_size_mb:128", None);
+        let rows = candidates(&recorded("2.6", "", None), Some(asked), true);
+        assert_eq!(names(&rows)[1], "max_split_size_mb:128");
+        assert_eq!(names(&rows).iter().filter(|name| name.starts_with("max_split")).count(), 1);
+    }
+
+    #[test]
+    fn garbage_is_collected_under_a_limit() {
+        let rows = candidates(&recorded("2.6", "", Some(1 << 30)), None, true);
+        let last = rows.last().unwrap();
+        assert!(last.conf.starts_with("garbage") && last.settings.collects_garbage());
+    }
+}

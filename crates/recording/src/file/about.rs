@@ -1,0 +1,86 @@
+//! Facts of the run as a JSON object. Unknown keys are passed over, missing ones change nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{About, Counters, Parameters};
+
+/// The versioned mirror of [`About`].
+#[derive(Default, Deserialize, Serialize)]
+struct Facts {
+    torch: Option<String>,
+    allocator_settings: Option<String>,
+    memory_bytes: Option<u64>,
+    context_bytes: Option<u64>,
+    device: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<ParameterFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counters: Option<CounterFacts>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct ParameterFacts {
+    total: u64,
+    trainable: u64,
+    frozen: u64,
+    unused: u64,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct CounterFacts {
+    allocated_peak: u64,
+    reserved_peak: u64,
+    requested_peak: u64,
+    allocated: u64,
+    reserved: u64,
+}
+
+/// Takes what the JSON says over what was known.
+pub(super) fn merge(about: &mut About, json: &[u8]) -> Result<(), String> {
+    let facts: Facts = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    about.torch = facts.torch.unwrap_or(std::mem::take(&mut about.torch));
+    about.allocator_settings =
+        facts.allocator_settings.unwrap_or(std::mem::take(&mut about.allocator_settings));
+    about.memory_bytes = facts.memory_bytes.unwrap_or(about.memory_bytes);
+    about.context_bytes = facts.context_bytes.unwrap_or(about.context_bytes);
+    about.device = facts.device.unwrap_or(about.device);
+    if let Some(ParameterFacts { total, trainable, frozen, unused }) = facts.parameters {
+        about.parameters = Some(Parameters { total, trainable, frozen, unused });
+    }
+    if let Some(facts) = facts.counters {
+        about.counters = Some(Counters {
+            allocated_peak: facts.allocated_peak,
+            reserved_peak: facts.reserved_peak,
+            requested_peak: facts.requested_peak,
+            allocated: facts.allocated,
+            reserved: facts.reserved,
+        });
+    }
+    Ok(())
+}
+
+/// All facts as JSON; whether the recording is complete is no fact but a chunk.
+pub(super) fn json(about: &About) -> Vec<u8> {
+    let parameters = about.parameters.map(|Parameters { total, trainable, frozen, unused }| {
+        ParameterFacts { total, trainable, frozen, unused }
+    });
+    let counters = about.counters.map(|counters| CounterFacts {
+        allocated_peak: counters.allocated_peak,
+        reserved_peak: counters.reserved_peak,
+        requested_peak: counters.requested_peak,
+        allocated: counters.allocated,
+        reserved: counters.reserved,
+    });
+    let facts = Facts {
+        torch: Some(about.torch.clone()),
+        allocator_settings: Some(about.allocator_settings.clone()),
+        memory_bytes: Some(about.memory_bytes),
+        context_bytes: Some(about.context_bytes),
+        device: Some(about.device),
+        parameters,
+        counters,
+    };
+    serde_json::to_vec(&facts).expect("plain data serialises")
+}

@@ -1,0 +1,114 @@
+//! One event as a line, both ways.
+
+use std::fmt;
+
+use super::words::{Words, pool};
+use crate::event::{Category, Event, Mark, Phase};
+use crate::owner::{OwnerId, TextId};
+
+impl fmt::Display for Event {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pool = |pool: &(u32, u32)| match pool {
+            (0, 0) => String::new(),
+            (a, b) => format!(" pool {a}.{b}"),
+        };
+        match self {
+            Event::Alloc { address, size, stream, owner, pool: p } => {
+                write!(to, "alloc {address:#x} {size} stream {stream} owner {}{}", owner.0, pool(p))
+            }
+            Event::FreeRequested { address, size } => {
+                write!(to, "free_requested {address:#x} {size}")
+            }
+            Event::FreeCompleted { address, size } => {
+                write!(to, "free_completed {address:#x} {size}")
+            }
+            Event::SegmentAlloc { address, size, stream, pool: p } => {
+                write!(to, "segment_alloc {address:#x} {size} stream {stream}{}", pool(p))
+            }
+            Event::SegmentFree { address, size, stream, pool: p } => {
+                write!(to, "segment_free {address:#x} {size} stream {stream}{}", pool(p))
+            }
+            Event::SegmentMap { address, size, stream, pool: p } => {
+                write!(to, "segment_map {address:#x} {size} stream {stream}{}", pool(p))
+            }
+            Event::SegmentUnmap { address, size, stream, pool: p } => {
+                write!(to, "segment_unmap {address:#x} {size} stream {stream}{}", pool(p))
+            }
+            Event::OutOfMemory { size, free, stream, pool: p } => {
+                write!(to, "oom {size} free {free} stream {stream}{}", pool(p))
+            }
+            Event::Mark(Mark::Phase { phase, step }) => {
+                write!(to, "phase {} step {step}", phase.name())
+            }
+            Event::Mark(Mark::Name { address, category, name }) => {
+                write!(to, "name {address:#x} {} text {}", category.name(), name.0)
+            }
+            Event::Mark(Mark::Tensor { address, what }) => {
+                write!(to, "tensor {address:#x} text {}", what.0)
+            }
+        }
+    }
+}
+
+/// The event of a line.
+pub(super) fn event(line: &str) -> Result<Event, String> {
+    let words = Words::of(line);
+    let number = |index: usize| words.number(index);
+    let stream = || words.after("stream");
+    let pool = || pool(&words);
+    Ok(match words.at(0)? {
+        "alloc" => Event::Alloc {
+            address: number(1)?,
+            size: number(2)?,
+            stream: stream()?,
+            owner: OwnerId(words.small("owner")?),
+            pool: pool()?,
+        },
+        "free_requested" => Event::FreeRequested { address: number(1)?, size: number(2)? },
+        "free_completed" => Event::FreeCompleted { address: number(1)?, size: number(2)? },
+        "segment_alloc" => Event::SegmentAlloc {
+            address: number(1)?,
+            size: number(2)?,
+            stream: stream()?,
+            pool: pool()?,
+        },
+        "segment_free" => Event::SegmentFree {
+            address: number(1)?,
+            size: number(2)?,
+            stream: stream()?,
+            pool: pool()?,
+        },
+        "segment_map" => Event::SegmentMap {
+            address: number(1)?,
+            size: number(2)?,
+            stream: stream()?,
+            pool: pool()?,
+        },
+        "segment_unmap" => Event::SegmentUnmap {
+            address: number(1)?,
+            size: number(2)?,
+            stream: stream()?,
+            pool: pool()?,
+        },
+        "oom" => Event::OutOfMemory {
+            size: number(1)?,
+            free: words.after("free")?,
+            stream: stream()?,
+            pool: pool()?,
+        },
+        "phase" => Event::Mark(Mark::Phase {
+            phase: Phase::from_name(words.at(1)?).ok_or(format!("`{line}` names no phase"))?,
+            step: words.small("step")?,
+        }),
+        "name" => Event::Mark(Mark::Name {
+            address: number(1)?,
+            category: Category::from_name(words.at(2)?)
+                .ok_or(format!("`{line}` names no category"))?,
+            name: TextId(words.small("text")?),
+        }),
+        "tensor" => {
+            Event::Mark(Mark::Tensor { address: number(1)?, what: TextId(words.small("text")?) })
+        }
+        other => return Err(format!("`{other}` is not an event")),
+    })
+}

@@ -1,0 +1,71 @@
+//! `fathom.explain/1`: a recording taken apart, in the manner of `fathom.report/1`.
+
+use serde::Serialize;
+
+use super::body::{Body, Held, Place, place};
+use crate::explain::Explanation;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    file: &'a str,
+    device: u32,
+    torch: &'a str,
+    events: usize,
+    complete: bool,
+    peak: Peak<'a>,
+    #[serde(flatten)]
+    body: Body<'a>,
+    out_of_memory: Option<OutOfMemory<'a>>,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Peak<'a> {
+    requested_bytes: u64,
+    allocated_bytes: u64,
+    reserved_bytes: u64,
+    step: Option<u32>,
+    phase: Option<&'static str>,
+    #[serde(flatten)]
+    origin: Place<'a>,
+}
+
+#[derive(Serialize)]
+struct OutOfMemory<'a> {
+    tried_bytes: u64,
+    free_bytes: u64,
+    held: Held<'a>,
+}
+
+/// The explanation as JSON, with a line break at the end.
+pub fn explain(explanation: &Explanation) -> String {
+    let anatomy = &explanation.anatomy;
+    let peak = &anatomy.allocated_peak;
+    let report = Report {
+        schema: "fathom.explain/1",
+        file: &explanation.file,
+        device: explanation.device,
+        torch: &explanation.torch,
+        events: anatomy.events,
+        complete: explanation.complete,
+        peak: Peak {
+            requested_bytes: peak.requested,
+            allocated_bytes: peak.allocated,
+            reserved_bytes: anatomy.reserved_peak.reserved,
+            step: (peak.when.step != 0).then_some(peak.when.step),
+            phase: peak.when.phase.map(|phase| phase.name()),
+            origin: peak.raised_by.as_ref().map(place).unwrap_or_default(),
+        },
+        body: Body::of(anatomy),
+        out_of_memory: anatomy.out_of_memory.as_ref().map(|refusal| OutOfMemory {
+            tried_bytes: refusal.tried_bytes,
+            free_bytes: refusal.free_bytes,
+            held: Held::of(&refusal.at),
+        }),
+        notes: &explanation.notes,
+    };
+    let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");
+    text.push('\n');
+    text
+}

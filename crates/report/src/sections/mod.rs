@@ -1,0 +1,74 @@
+//! The parts of a report that come from an anatomy. By default they fit one screen together.
+
+mod holders;
+mod over_time;
+mod totals;
+pub(crate) mod words;
+
+use anatomy::{Anatomy, Dissection};
+
+/// Lines of a whole report, unless something is unfolded.
+pub(crate) const SCREEN: usize = 45;
+
+/// Columns of the report, without its labels.
+pub(crate) const COLUMNS: usize = 91;
+
+/// What is shown in full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Unfold {
+    pub ledger: bool,
+    pub modules: bool,
+    pub lines: bool,
+    pub tensors: bool,
+    pub operators: bool,
+    pub phases: bool,
+}
+
+impl Unfold {
+    /// Everything in full.
+    pub fn all() -> Unfold {
+        Unfold {
+            ledger: true,
+            modules: true,
+            lines: true,
+            tensors: true,
+            operators: true,
+            phases: true,
+        }
+    }
+}
+
+/// Rows under one label.
+pub(crate) struct Section {
+    pub(crate) label: &'static str,
+    pub(crate) rows: Vec<String>,
+}
+
+/// All sections for what is alive `at` a moment, in at most about `room` rows if nothing is unfolded.
+pub(crate) fn sections(
+    anatomy: &Anatomy,
+    at: &Dissection,
+    unfold: &Unfold,
+    room: usize,
+) -> Vec<Section> {
+    let section = |label, rows| Section { label, rows };
+    let model = section("model", totals::model(anatomy));
+    let ledger = section("ledger", totals::ledger(anatomy, at, unfold.ledger));
+    let held = section("held", holders::categories(at));
+    let tensors = section("tensors", holders::tensors(at, unfold.tensors));
+    let phases = section("phases", over_time::phases(anatomy, unfold.phases));
+    let growth = section("growth", over_time::growth(anatomy));
+    let others = [&model, &ledger, &held, &tensors, &phases, &growth];
+    let taken: usize = others.iter().map(|section| section.rows.len()).sum();
+    // Modules and lines share what is left; a few rows of each are always worth it.
+    let left = room.saturating_sub(taken);
+    let for_lines = (left / 3).clamp(2, 5);
+    let for_modules = left.saturating_sub(for_lines).clamp(3, 10);
+    let modules =
+        section("modules", holders::modules(at, (!unfold.modules).then_some(for_modules)));
+    let lines = section("lines", holders::lines(at, (!unfold.lines).then_some(for_lines)));
+    let operators = if unfold.operators { holders::operators(at) } else { Vec::new() };
+    let operators = section("operator", operators);
+    [model, ledger, held, modules, lines, tensors, operators, phases, growth].into()
+}

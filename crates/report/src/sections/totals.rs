@@ -1,0 +1,80 @@
+//! The model's size, and the ledger from the card's total down.
+
+use anatomy::{Anatomy, Dissection, Entry, Known};
+
+use super::COLUMNS;
+use super::words::{count, wrap};
+use crate::bytes;
+
+/// How many parameters the model has.
+pub(super) fn model(anatomy: &Anatomy) -> Vec<String> {
+    let Some(counts) = anatomy.parameters.filter(|counts| counts.total != 0) else {
+        return Vec::new();
+    };
+    let mut text = format!("{} parameters", count(counts.total));
+    for (number, word) in [(counts.frozen, "frozen"), (counts.unused, "without a gradient")] {
+        if number != 0 {
+            text += &format!(", {} {word}", count(number));
+        }
+    }
+    vec![text]
+}
+
+/// Sums: the card's, that of what PyTorch reserved, and the same at the allocated peak if it differs.
+pub(super) fn ledger(anatomy: &Anatomy, at: &Dissection, is_full: bool) -> Vec<String> {
+    let most = &anatomy.reserved_peak;
+    if is_full {
+        let mut rows = vec!["at the reserved peak".to_owned()];
+        rows.extend(most.ledger.iter().map(row));
+        if most.time != at.time {
+            let is_peak = at.time == anatomy.allocated_peak.time;
+            rows.push(if is_peak { "at the allocated peak" } else { "when it failed" }.to_owned());
+            rows.extend(at.ledger.iter().map(row));
+        }
+        return rows;
+    }
+    let card = most.ledger.iter().find(|row| row.depth == 0);
+    let mut rows = card.map(|card| sum(card, &most.ledger, 1, "")).unwrap_or_default();
+    let reserved = |at: &Dissection, when: &str| {
+        let whole = at.ledger.iter().find(|row| row.name == "reserved");
+        whole.map(|whole| sum(whole, &at.ledger, 2, when)).unwrap_or_default()
+    };
+    rows.extend(reserved(most, ""));
+    if most.ledger != at.ledger {
+        let is_peak = at.time == anatomy.allocated_peak.time;
+        rows.extend(reserved(at, if is_peak { "allocated peak: " } else { "when it failed: " }));
+    }
+    rows
+}
+
+fn sum(whole: &Entry, rows: &[Entry], depth: u8, when: &str) -> Vec<String> {
+    let parts = rows.iter().filter(|row| row.depth == depth && row.bytes != 0);
+    // What matters most comes first: what is used, then what is not.
+    let mut parts: Vec<String> =
+        parts.rev().map(|row| format!("{} {}", word(row.name), bytes::text(row.bytes))).collect();
+    if let Some(first) = parts.first_mut() {
+        *first = format!("{when}{} {} = {first}", word(whole.name), bytes::text(whole.bytes));
+    }
+    wrap(&parts, " + ", COLUMNS)
+}
+
+fn row(row: &Entry) -> String {
+    let known = match row.known {
+        Known::Measured => "measured",
+        Known::Modelled => "modelled",
+        Known::Assumed => "assumed",
+    };
+    let indent = "  ".repeat(usize::from(row.depth) + 1);
+    let name = format!("{indent}{}", word(row.name));
+    format!("{name:<34}{:>12}  {known}", bytes::text(row.bytes))
+}
+
+/// Names of rows for people.
+fn word(name: &'static str) -> &'static str {
+    match name {
+        "cached_segments" => "free segments",
+        "cached_fragments" => "fragments",
+        "waiting" => "waiting for a stream",
+        other => other,
+    }
+}

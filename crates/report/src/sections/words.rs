@@ -1,0 +1,111 @@
+//! Bars, shares and texts that fit their column.
+
+/// Eighths of a block, from none to seven.
+const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/// A bar for a part of a whole, at most `width` columns.
+pub(crate) fn bar(part: u64, whole: u64, width: u64) -> String {
+    let whole = u128::from(whole.max(1));
+    let eighths = (u128::from(part) * u128::from(width) * 8 + whole / 2) / whole;
+    let eighths = (eighths as u64).clamp(u64::from(part != 0), width * 8) as usize;
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+/// `41 %`, `<1 %`: a part of a whole.
+pub(crate) fn share(part: u64, whole: u64) -> String {
+    let half = u128::from(whole / 2);
+    match (u128::from(part) * 100 + half) / u128::from(whole.max(1)) {
+        0 if part != 0 => "<1 %".to_owned(),
+        percent => format!("{percent} %"),
+    }
+}
+
+/// The beginning of a text, padded to a width.
+pub(crate) fn begin(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return format!("{text}{}", " ".repeat(width - length));
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// The end of a text, which of paths and files tells more.
+pub(crate) fn end(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().skip(length + 1 - width.max(1)).collect();
+    format!("…{kept}")
+}
+
+/// Parts in as many rows as they need, each with its separator at the end.
+pub(crate) fn wrap(parts: &[String], separator: &str, width: usize) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for (index, part) in parts.iter().enumerate() {
+        let end = if index + 1 < parts.len() { separator } else { "" };
+        let piece = format!("{part}{end}");
+        match rows.last_mut() {
+            Some(row) if row.chars().count() + piece.trim_end().chars().count() <= width => {
+                row.push_str(&piece);
+            }
+            _ => rows.push(piece),
+        }
+    }
+    rows.into_iter().map(|row| row.trim_end().to_owned()).collect()
+}
+
+/// `25,557,032`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index != 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `train.py:12`, or nothing.
+pub(crate) fn place(file: &str, line: u32) -> String {
+    if file.is_empty() { String::new() } else { format!("{file}:{line}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_exact_to_an_eighth() {
+        assert_eq!(bar(50, 100, 4), "██");
+        assert_eq!(bar(1, 32, 4), "▏");
+        assert_eq!(
+            (bar(1, 1 << 40, 4), bar(0, 9, 4), bar(9, 0, 2)),
+            ("▏".into(), "".into(), "██".into())
+        );
+    }
+
+    #[test]
+    fn shares_are_rounded() {
+        assert_eq!(
+            (share(415, 1000), share(1, 1000), share(0, 5)),
+            ("42 %".into(), "<1 %".into(), "0 %".into())
+        );
+        assert_eq!(share(u64::MAX, u64::MAX), "100 %");
+    }
+
+    #[test]
+    fn texts_fit_their_column() {
+        assert_eq!((begin("abc", 5), begin("abcdef", 4)), ("abc  ".into(), "abc…".into()));
+        assert_eq!(
+            (end("/a/b/net.py:12", 10), end("net.py", 10)),
+            ("…net.py:12".into(), "net.py".into())
+        );
+        let parts = ["one".to_owned(), "two".to_owned(), "three".to_owned()];
+        assert_eq!(wrap(&parts, ", ", 10), ["one, two,", "three"]);
+        assert_eq!((count(25557032), count(12)), ("25,557,032".into(), "12".into()));
+    }
+}
