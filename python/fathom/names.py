@@ -93,9 +93,10 @@ class Names:
         total = sum(p.numel() for p in ours)
         return {"total": total, "trainable": trainable, "frozen": total - trainable}
 
-    def unused(self):
-        """Elements of trained parameters that the last backward pass gave no gradient."""
-        return sum(p.numel() for p in {id(p): p for p in self.trained()}.values() if p.requires_grad and p.grad is None)
+    def unused(self, optimizer):
+        """Elements of an optimizer's parameters that have no gradient, though they may have one."""
+        parameters = {id(p): p for group in optimizer.param_groups for p in group["params"]}
+        return sum(p.numel() for p in parameters.values() if p.requires_grad and p.grad is None)
 
 
 def signature(root):

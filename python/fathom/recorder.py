@@ -45,7 +45,8 @@ class Recorder:
         self.modules = Modules()
         self.names = Names(self.modules, watch.optimizers)
         self.region = 0  # serial number at which the running phase began
-        self.unused = None
+        self.parameters = None  # their counts, taken at each optimizer's first step
+        self.unused = {}  # optimizer's id -> elements without a gradient then
         self.is_broken = False
         devices = torch.cuda.device_count()
         self.join = join.make(devices)
@@ -140,9 +141,10 @@ class Recorder:
         self.region = self.begin(self.local.part)
 
     @guarded
-    def end_step(self, is_early):
-        if self.unused is None:
-            self.unused = self.names.unused()
+    def end_step(self, optimizer, is_early):
+        if id(optimizer) not in self.unused:
+            self.unused[id(optimizer)] = self.names.unused(optimizer)
+            self.parameters = self.names.counts()
         self.drain()  # first: it tells which names are of allocations that are gone
         self.note_everything(with_copies=is_early)
 
@@ -216,6 +218,8 @@ class Recorder:
         self.backward.note_living(with_holders=True)
         self.note_everything(with_copies=True)
         snapshot = self.drain()
-        facts = {"parameters": {**self.names.counts(), "unused": self.unused or 0}, **self.saved.facts()}
+        parameters = self.parameters or self.names.counts()
+        parameters["unused"] = sum(self.unused.values())
+        facts = {"parameters": parameters, **self.saved.facts()}
         for device, pen in self.writers.items():
             pen.finish(snapshot["segments"], device, facts)

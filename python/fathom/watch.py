@@ -94,7 +94,7 @@ class Watch:
         self.measure("optimizer")
         self.in_phase = None
         if self.recorder is not None:
-            self.recorder.end_step(is_early=self.steps_taken() < 2)
+            self.recorder.end_step(optimizer, is_early=self.steps_taken() < 2)
         self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
         self.write()
         if self.wanted_steps and self.is_enough():
