@@ -193,10 +193,8 @@ impl<'a> Knife<'a> {
     }
 
     fn other_names(&self, life: &Life) -> Vec<(Category, String)> {
-        // Only asked of the largest: a search through all names is quick enough.
-        let same = |index: u32| std::ptr::eq(&self.lives.list[index as usize], life);
         let mut others = Vec::new();
-        for naming in self.lives.names.iter().filter(|naming| same(naming.life)) {
+        for naming in self.lives.names_of(life) {
             let other = (naming.category, self.recording.texts.get(naming.name).to_owned());
             if (naming.category, naming.name) != (life.category, life.name)
                 && !others.contains(&other)

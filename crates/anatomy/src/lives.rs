@@ -72,7 +72,7 @@ pub struct Lives {
     pub list: Vec<Life>,
     /// Indices of lives in the order in which they were freed.
     pub frees: Vec<u32>,
-    /// All names, in the order in which they were given.
+    /// All names, life by life, in the order in which they were given.
     pub names: Vec<Naming>,
     /// Phases in order; never empty.
     pub spans: Vec<Span>,
@@ -96,9 +96,20 @@ impl Lives {
         lives
     }
 
+    /// The names of a life of the list.
+    pub fn names_of(&self, life: &Life) -> &[Naming] {
+        let same_age = self.list.partition_point(|other| other.born < life.born);
+        let found = self.list[same_age..].iter().position(|other| std::ptr::eq(other, life));
+        let Some(index) = found.map(|found| (same_age + found) as u32) else { return &[] };
+        let first = self.names.partition_point(|naming| naming.life < index);
+        let end = self.names.partition_point(|naming| naming.life <= index);
+        &self.names[first..end]
+    }
+
     /// Whoever has no name is a temporary of its owner, or unknown.
     fn settle(&mut self, recording: &Recording) {
         self.has_names = !self.names.is_empty();
+        self.names.sort_by_key(|naming| naming.life);
         let nobody = Owner::default();
         let has_names = self.has_names;
         for life in self.list.iter_mut().filter(|life| life.category == Category::Unknown) {
@@ -123,6 +134,7 @@ struct Pass {
 
 impl Pass {
     fn open(recording: &Recording, timeline: &Timeline) -> Pass {
+        // What comes before the first mark belongs to it: the recorder begins with one.
         let first = recording.events.iter().find_map(|event| match event {
             Event::Mark(Mark::Phase { phase, step }) => Some((*phase, *step)),
             _ => None,
@@ -156,7 +168,7 @@ impl Pass {
                 BlockState::Inactive => {}
             }
         }
-        // What was there has no phase, unless it was made before a first mark of construction.
+        // It was made before the recording: in which phase is not known.
         self.lives.list.iter_mut().for_each(|life| life.when = When::default());
         for event in &recording.start {
             if let Event::Mark(mark) = event {

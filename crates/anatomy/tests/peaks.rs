@@ -2,8 +2,9 @@
 
 mod support;
 
-use anatomy::{Known, check};
-use recording::{Category, Phase};
+use allocator::{Settings, replay};
+use anatomy::{Known, check, dissect};
+use recording::{Category, Event, Phase};
 use support::Script;
 
 const MIB: u64 = 1 << 20;
@@ -208,4 +209,28 @@ fn phases_and_steps_have_their_own_peaks() {
     assert_eq!(anatomy.first_step.unwrap().allocated, 5120);
     let steady = anatomy.steady_step.unwrap();
     assert_eq!((steady.step, steady.allocated), (3, 3072));
+}
+
+#[test]
+fn what_was_alive_when_memory_ran_out() {
+    let mut script = Script::new();
+    let owner = script.owner("fc", "addmm", &[("train.py", 5)]);
+    script.phase(Phase::Forward, 1);
+    let gone = script.alloc(64 * MIB, owner);
+    script.free(gone);
+    let kept = script.alloc(32 * MIB, owner);
+    script.name(kept, Category::Activations, "saved");
+    let (size, free) = (1 << 60, 7 * MIB);
+    let refusal = Event::OutOfMemory { size, free, stream: 0, pool: (0, 0) };
+    script.recording.events.push(refusal);
+    script.phase(Phase::AfterTraining, 1);
+    script.free(kept);
+    let settings = Settings { memory: Some(256 * MIB), ..Settings::default() };
+    let timeline = replay(&script.recording, &settings);
+    let anatomy = dissect(&script.recording, &timeline);
+    let refusal = anatomy.out_of_memory.unwrap();
+    assert_eq!((refusal.tried_bytes, refusal.free_bytes), (size, free));
+    assert_eq!((refusal.at.allocated, refusal.at.when.phase), (32 * MIB, Some(Phase::Forward)));
+    assert_eq!(refusal.at.categories.of(Category::Activations), 32 * MIB);
+    assert_eq!(anatomy.allocated_peak.allocated, 64 * MIB);
 }

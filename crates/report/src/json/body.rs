@@ -13,6 +13,7 @@ pub(crate) struct Body<'a> {
     operators: Vec<Operator<'a>>,
     tensors: Vec<Tensor<'a>>,
     phases: Vec<Phase>,
+    born: Vec<Born>,
     first_step: Option<Step>,
     steady_step: Option<Step>,
     growth_bytes_per_step: Option<u64>,
@@ -101,6 +102,14 @@ struct Phase {
     peak_reserved_bytes: u64,
 }
 
+/// What is alive at the peak, by the phase that made it.
+#[derive(Serialize)]
+struct Born {
+    phase: &'static str,
+    bytes: u64,
+    count: u64,
+}
+
 #[derive(Serialize)]
 struct Step {
     step: u32,
@@ -177,6 +186,15 @@ impl<'a> Body<'a> {
                 .collect(),
             tensors: tensors(peak),
             phases: phases(anatomy),
+            born: peak
+                .born
+                .iter()
+                .map(|row| Born {
+                    phase: row.phase.map_or("unknown", |phase| phase.name()),
+                    bytes: row.bytes,
+                    count: row.count,
+                })
+                .collect(),
             first_step: anatomy.first_step.map(step),
             steady_step: anatomy.steady_step.map(step),
             growth_bytes_per_step: Some(anatomy.growth.bytes_per_step),

@@ -65,6 +65,8 @@ struct Peak<'a> {
     origin: Place<'a>,
     reserved_step: u64,
     reserved_phase: &'a str,
+    /// Who raised the reserved peak.
+    reserved_by: Option<Place<'a>>,
 }
 
 #[derive(Serialize)]
@@ -153,6 +155,9 @@ fn peak(run: &Run) -> Option<Peak<'_>> {
         origin: cause.map(place).unwrap_or_default(),
         reserved_step: peak.reserved.step,
         reserved_phase: &peak.reserved.phase,
+        reserved_by: anatomy
+            .and_then(|anatomy| anatomy.reserved_peak.raised_by.as_ref())
+            .map(place),
     })
 }
 
