@@ -78,8 +78,10 @@ class Backward:
             if tensor.is_cuda and tensor.numel():
                 self.recorder.saved.add(tensor)
                 where = self.recorder.modules.paths[part[0]] if part else ""
-                kept = f"{node.name()}.{name}" + (f" in {where}" if where else "") + holder
+                kept = f"{node.name()}.{name}" + (f" in {where}" if where else "")
                 self.recorder.notes.name("activations", kept, tensor)
+                if holder:
+                    self.recorder.notes.holder(holder, tensor)
 
     def note_living(self, with_holders):
         """Graphs that are alive outside of a backward pass: before it, or because something still holds them."""
@@ -96,7 +98,7 @@ class Backward:
     def holder(self, node):
         part = self.part_of(node, self.recorder.local)
         where = part and self.recorder.stacks.user_line(part[2])
-        return f", held by the result of {where}" if where else ""
+        return f"the result of {where}" if where else ""
 
     def watch_hooks(self):
         """Between push and pop, what is saved is packed: only older torch needs to be told."""
@@ -131,6 +133,8 @@ class Saved:
         self.is_open = False
 
     def add_outputs(self, result):
+        if not torch.is_grad_enabled():
+            return
         for item in result if isinstance(result, tuple) else (result,):
             if isinstance(item, torch.Tensor) and item.is_cuda:
                 self.outputs += item.nbytes
@@ -148,6 +152,10 @@ class Saved:
     def end(self):
         self.most = max(self.most, (sum(self.storages.values()), self.outputs))
         self.storages, self.outputs, self.is_open = {}, 0, False
+
+    def forget(self):
+        """What was put out so far leads to no backward pass."""
+        self.outputs = 0
 
     def facts(self):
         return {"saved": {"saved_bytes": self.most[0], "module_outputs_bytes": self.most[1]}}

@@ -3,7 +3,7 @@
 import torch
 
 from .functions import PLAIN
-from .recording_file import CATEGORIES, NAME, PHASE, TENSOR
+from .recording_file import CATEGORIES, HOLDER, NAME, PHASE, TENSOR
 
 CODES = {category: code for code, category in enumerate(CATEGORIES)}
 
@@ -38,6 +38,10 @@ class Notes:
                         self.name(category, name, part)
                         self.tensor(part)
         return noted
+
+    def holder(self, by, tensor):
+        for part in storages(tensor):
+            self.marks.append((self.serial, part.get_device(), HOLDER, 0, by, part.data_ptr()))
 
     def phase(self, serial, device, code, step):
         self.marks.append((serial, device, PHASE, code, step, 0))

@@ -2,7 +2,7 @@
 
 import torch
 
-from .recording_file import ACTIONS, ALLOC, CATEGORIES, NAME, OOM, ROW, TENSOR, Writer
+from .recording_file import ACTIONS, ALLOC, CATEGORIES, NAME, OOM, OWNER, PHASE, ROW, TENSOR, Writer
 
 CASTS, WORKSPACE = CATEGORIES.index("casts"), CATEGORIES.index("workspace")
 
@@ -44,6 +44,8 @@ class Pen:
                 place = places[where] = self.file.place(*where)
             if kind != ALLOC:
                 rows.append(pack(kind, 0, place, 0, address, size))
+                if kind == OOM:
+                    rows.append(pack(OWNER, 0, 0, self.owner(parts.get(serial), entry), 0, 0))
                 continue
             named.pop(address, None)
             third = self.owner(parts.get(serial), entry)
@@ -59,7 +61,7 @@ class Pen:
         _, _, kind, code, text, address = mark
         if kind == TENSOR:
             third = self.whats.get(text) or self.what(text)
-        elif kind == NAME:
+        elif kind != PHASE:
             third = self.file.texts.get(text) or self.file.text(text)
         else:
             third = text

@@ -145,6 +145,7 @@ class Recorder:
         if id(optimizer) not in self.unused:
             self.unused[id(optimizer)] = self.names.unused(optimizer)
             self.parameters = self.names.counts()
+        self.saved.forget()
         self.drain()  # first: it tells which names are of allocations that are gone
         self.note_everything(with_copies=is_early)
 
@@ -157,6 +158,7 @@ class Recorder:
     @guarded
     def note_refusal(self):
         """Out of memory: what is alive is named now, since the script may end here."""
+        self.saved.forget()
         self.drain()
         self.backward.note_living(with_holders=False)
         self.note_everything(with_copies=True)
@@ -195,7 +197,7 @@ class Recorder:
         return snapshot
 
     def writer(self, device):
-        if device not in self.writers and torch.cuda.memory_stats(device).get("segment.all.allocated", 0):
+        if device not in self.writers and torch.cuda.memory_stats(device).get("allocation.all.allocated", 0):
             path = os.path.join(self.folder, f"recording.{self.pid}.{device}.fathom")
             about = {
                 "torch": str(torch.__version__),

@@ -12,7 +12,7 @@ MAGIC = b"fathom-recording" + struct.pack("<I", 1)
 ROW = struct.Struct("<BBHIQQ")
 
 ALLOC, FREE_REQUESTED, FREE_COMPLETED, SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP, OOM = range(8)
-PHASE, NAME, TENSOR = 8, 9, 10
+PHASE, NAME, TENSOR, OWNER, HOLDER = 8, 9, 10, 11, 12
 
 ACTIONS = {
     "alloc": ALLOC,

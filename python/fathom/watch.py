@@ -319,7 +319,8 @@ def user_frame_of_traceback(trace):
 def install(folder=None, steps=0, is_recording=False):
     """Watches this process from here on; what is seen is written to the folder."""
     watch = Watch(folder, steps)
-    if folder and is_recording:
+    # Other allocators keep no history.
+    if folder and is_recording and torch.cuda.get_allocator_backend() == "native":
         from . import recorder
 
         watch.recorder = functions.install().recorder = recorder.Recorder(folder, watch)

@@ -33,6 +33,7 @@ class Program:
         self.pools = {}
         self.live = []
         self.occupied = []
+        self.expanded = False
 
     def occupy(self, size):
         """Memory of the card that is not PyTorch's."""
@@ -71,6 +72,7 @@ class Program:
             torch.cuda.empty_cache()
         elif key == "settings":
             torch.cuda.memory._set_allocator_settings(rest)
+            self.expanded |= "expandable_segments:True" in rest
         elif key == "fraction":
             torch.cuda.set_per_process_memory_fraction(float(rest))
         elif key == "occupied":
@@ -82,6 +84,18 @@ class Program:
         for address in self.occupied:
             CUDART.cudaFree(address)
         reset()
+        if self.expanded:
+            self.use_up()
+            reset()
+
+    def use_up(self):
+        """A range that was reserved and never mapped, because there was no room, stays for the next program. PyTorch
+        gives ranges back when their pages are unmapped, so each gets some."""
+        torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+        for stream in self.streams:
+            with torch.cuda.stream(stream):
+                for size in (1, 2 << 20):
+                    torch.empty(size, dtype=torch.uint8, device="cuda")
 
 
 def reset():

@@ -81,9 +81,8 @@ fn could_serve(run: &[Event], request: &Event, made: &Settings) -> bool {
 
 /// Can the run come from garbage collection? It leaves the small pool alone, and pages.
 fn is_garbage(run: &[Event], made: &Settings) -> bool {
-    let collected = |event: &Event| {
-        matches!(event, Event::SegmentFree { size, .. } if *size != SMALL_SEGMENT)
-    };
+    let collected =
+        |event: &Event| matches!(event, Event::SegmentFree { size, .. } if *size != SMALL_SEGMENT);
     0.0 < made.garbage_collection_threshold
         && run.iter().filter(|event| gives_back(event)).all(collected)
 }

@@ -13,7 +13,7 @@
 //! - `allocator`, `free`, `release`, `expandable`: the state machine; `block`, `pool`: its data;
 //! - `source`, `recorded`: where segments come from;
 //! - `replay`, `reproduce`, `cache_calls`: feeding it with a recording;
-//! - `rewind`, `state`: the state before a trace that begins in the middle of a run;
+//! - `rewind`, `state`, `front`: the state before a trace that begins in the middle of a run;
 //! - `floor`, `packing`: the least memory that does, for this allocator and for an ideal one;
 //! - [`fragments`]: how memory lies in pieces at one moment, and why a request found no room;
 //! - [`validate`]: a slow and separate check of any timeline.
@@ -27,6 +27,7 @@ mod expandable;
 mod floor;
 pub mod fragments;
 mod free;
+mod front;
 mod oom;
 mod packing;
 mod pool;

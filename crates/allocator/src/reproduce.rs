@@ -6,6 +6,7 @@ use std::fmt;
 use recording::{Event, Recording, Segment};
 
 use crate::allocator::Allocator;
+use crate::front::fronts;
 use crate::recorded::{Recorded, is_release, is_segment};
 use crate::replay::Player;
 use crate::rewind;
@@ -57,7 +58,8 @@ pub(crate) fn reproduce_until(
 ) -> Reproduction {
     let start = rewind::start(recording, settings);
     let source = Recorded::new(&recording.events, &start);
-    let (allocator, live) = Allocator::with_state(settings, source, &start);
+    let fronts = fronts(&start, &recording.events, settings);
+    let (allocator, live) = Allocator::with_state_behind(settings, source, &start, &fronts);
     let mut player = Player::new(allocator, live, recording.events.len());
     let mut at = 0;
     while at < end && player.allocator.source.difference.is_none() {

@@ -6,6 +6,7 @@ use recording::{Block, BlockState, Segment};
 
 use crate::allocator::{Allocator, Handle};
 use crate::block::{NONE, Origin, State};
+use crate::front::Fronts;
 use crate::pool::ListId;
 use crate::settings::{Settings, TieBreak};
 use crate::source::SegmentSource;
@@ -17,6 +18,16 @@ pub(crate) type Live = Vec<(u64, Handle)>;
 impl<S: SegmentSource> Allocator<S> {
     /// Starts with these segments, as if made in order of their addresses; peaks begin here.
     pub(crate) fn with_state(settings: &Settings, source: S, segments: &[Segment]) -> (Self, Live) {
+        Allocator::with_state_behind(settings, source, segments, &Fronts::new())
+    }
+
+    /// The same where expandable segments begin before what they have mapped.
+    pub(crate) fn with_state_behind(
+        settings: &Settings,
+        source: S,
+        segments: &[Segment],
+        fronts: &Fronts,
+    ) -> (Self, Live) {
         let mut allocator = Allocator::new(settings, source);
         let mut live = Vec::new();
         // The last block of the expandable segment that a list's ranges belong to so far.
@@ -28,7 +39,9 @@ impl<S: SegmentSource> Allocator<S> {
             let stats = &mut allocator.stats;
             stats.reserved_bytes.increase(segment.large, segment.size);
             if segment.expandable {
-                allocator.add_range(segment, list, &mut growing, &mut live);
+                let name = (segment.pool, segment.large, segment.stream);
+                let front = fronts.get(&name).copied().unwrap_or(segment.address);
+                allocator.add_range(segment, list, &mut growing, (&mut live, front));
             } else {
                 stats.segment.increase(segment.large, 1);
                 if settings.max_split_size <= segment.size {
@@ -43,13 +56,13 @@ impl<S: SegmentSource> Allocator<S> {
         (allocator, live)
     }
 
-    /// A mapped range joins the expandable segment of its list, or begins one.
+    /// A mapped range joins the expandable segment of its list, or begins one, at `front`.
     fn add_range(
         &mut self,
         segment: &Segment,
         list: ListId,
         growing: &mut HashMap<ListId, u32>,
-        live: &mut Live,
+        (live, front): (&mut Live, u64),
     ) {
         let end = segment.address + segment.size;
         let reserve = self.reserve_size(segment.large);
@@ -60,8 +73,19 @@ impl<S: SegmentSource> Allocator<S> {
             }
             other => {
                 other.into_iter().for_each(|last| self.add_tail(last));
-                let number = self.next_number();
-                (NONE, Origin { base: segment.address, number, expandable: true })
+                // Only the first segment of a list has a front.
+                let is_first = other.is_none() && front < segment.address;
+                let base = if is_first { front } else { segment.address };
+                let origin = Origin { base, number: self.next_number(), expandable: true };
+                let before = if is_first {
+                    let gap = self.add_block(base, segment.address - base, list, origin);
+                    self.blocks[gap].state = State::Unmapped;
+                    self.pools.insert_unmapped(&self.blocks, gap);
+                    gap
+                } else {
+                    NONE
+                };
+                (before, origin)
             }
         };
         let last = self.add_chain(segment, list, (last, origin), live);

@@ -1,6 +1,6 @@
 //! What a recording taken apart is: plain data, exact integers, texts instead of numbers.
 
-use recording::{Category, Parameters, Phase};
+use recording::{Category, Parameters, Phase, Saved};
 
 use crate::categories::Categories;
 
@@ -23,6 +23,8 @@ pub struct Anatomy {
     pub growth: Growth,
     /// Counts of parameters, if the recorder saw any.
     pub parameters: Option<Parameters>,
+    /// What autograd kept, beside what hooks on modules count.
+    pub saved: Option<Saved>,
     /// Whether anything in the recording has a name; without names all is unknown.
     pub has_names: bool,
     /// How many events were looked at.
@@ -207,6 +209,8 @@ pub struct OutOfMemory {
     pub tried_bytes: u64,
     /// What the card had left.
     pub free_bytes: u64,
+    /// Who asked, if that is known.
+    pub origin: Origin,
     /// What was alive then.
     pub at: Dissection,
 }
@@ -251,6 +255,8 @@ pub struct GrowthSite {
     pub origin: Origin,
     /// What they are.
     pub category: Category,
+    /// What keeps them from being freed; empty if not known.
+    pub holder: String,
     /// More each step.
     pub bytes_per_step: u64,
     /// Alive at the last step.

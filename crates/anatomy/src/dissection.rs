@@ -92,6 +92,10 @@ impl<'a> Knife<'a> {
     }
 
     /// An owner in words.
+    pub(crate) fn text(&self, id: TextId) -> &str {
+        self.recording.texts.get(id)
+    }
+
     pub(crate) fn origin(&self, owner: OwnerId) -> Origin {
         let text = |id: TextId| self.recording.texts.get(id).to_owned();
         let row = self.recording.owners.get(owner.0 as usize).copied().unwrap_or_default();

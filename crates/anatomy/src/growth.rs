@@ -43,6 +43,7 @@ pub(crate) fn growth(lives: &Lives, knife: &Knife<'_>) -> Growth {
         found.push(GrowthSite {
             origin: knife.origin(owner),
             category: site.example.map_or(Category::Unknown, |life| life.category),
+            holder: site.example.map_or("", |life| knife.text(life.holder)).to_owned(),
             bytes_per_step: (bytes - site.bytes[middle]) / passed,
             bytes: *bytes,
             count: *count,
@@ -97,7 +98,10 @@ fn sites(lives: &Lives, knife: &Knife<'_>, times: &[(usize, u32)]) -> HashMap<Ke
             site.count.resize(times.len(), 0);
             site.bytes[first..end].iter_mut().for_each(|bytes| *bytes += life.block);
             site.count[first..end].iter_mut().for_each(|count| *count += 1);
-            site.example = Some(*life);
+            // Of the newest it may not be said yet what holds it.
+            if life.holder != TextId(0) || site.example.is_none_or(|old| old.holder == TextId(0)) {
+                site.example = Some(*life);
+            }
         }
     }
     sites

@@ -38,6 +38,7 @@ pub use anatomy::{
 };
 pub use categories::Categories;
 pub use check::check;
+pub use recording::Saved;
 
 use dissection::Knife;
 use lives::Lives;
@@ -53,13 +54,15 @@ pub fn dissect(recording: &Recording, timeline: &Timeline) -> Anatomy {
         allocated_peak: knife.cut(peak_time(timeline, |moment| moment.allocated)),
         reserved_peak: knife.cut(peak_time(timeline, |moment| moment.reserved)),
         out_of_memory: last_refusal(recording, timeline).map(|(at, tried_bytes, free_bytes)| {
-            OutOfMemory { tried_bytes, free_bytes, at: knife.cut(at + 1) }
+            let origin = knife.origin(lives.refused);
+            OutOfMemory { tried_bytes, free_bytes, origin, at: knife.cut(at + 1) }
         }),
         phases,
         first_step: steps.first().copied(),
         steady_step: steps.last().filter(|_| 1 < steps.len()).copied(),
         growth: growth::growth(&lives, &knife),
         parameters: recording.about.parameters,
+        saved: recording.about.saved,
         has_names: lives.has_names,
         events: timeline.moments.len(),
     }

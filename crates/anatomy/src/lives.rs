@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use allocator::Timeline;
-use recording::{BlockState, Category, Event, Mark, Owner, OwnerId, Recording, TextId};
+use recording::{BlockState, Category, Event, Mark, Owner, OwnerId, Phase, Recording, TextId};
 
 use crate::anatomy::When;
 use crate::categories::outranks;
@@ -34,6 +34,8 @@ pub struct Life {
     pub name: TextId,
     /// Dtype and shape, as first said.
     pub tensor: TextId,
+    /// What keeps it from being freed; 0 if nobody said.
+    pub holder: TextId,
     /// Phase and step of its birth.
     pub when: When,
 }
@@ -76,6 +78,8 @@ pub struct Lives {
     pub names: Vec<Naming>,
     /// Phases in order; never empty.
     pub spans: Vec<Span>,
+    /// Whose request failed last; nobody if none did or nobody said.
+    pub refused: OwnerId,
     /// Whether anything has a name.
     pub has_names: bool,
 }
@@ -106,20 +110,31 @@ impl Lives {
         &self.names[first..end]
     }
 
-    /// Whoever has no name is a temporary of its owner, or unknown.
+    /// Whoever has no name is a temporary of its owner, or unknown. What a forward pass makes and a
+    /// backward pass frees was kept for it, be it by a checkpoint or a node that shows nothing.
     fn settle(&mut self, recording: &Recording) {
         self.has_names = !self.names.is_empty();
         self.names.sort_by_key(|naming| naming.life);
         let nobody = Owner::default();
-        let has_names = self.has_names;
-        for life in self.list.iter_mut().filter(|life| life.category == Category::Unknown) {
+        let Lives { list, spans, has_names, .. } = self;
+        let has_names = *has_names;
+        for life in list.iter_mut().filter(|life| life.category == Category::Unknown) {
             let owner = recording.owners.get(life.owner.0 as usize).unwrap_or(&nobody);
             // Where nothing was named, having no name says nothing.
             if has_names && *owner != nobody {
-                life.category = Category::Temporaries;
+                let is_kept = life.when.phase == Some(Phase::Forward)
+                    && life.freed != NEVER
+                    && phase_at(spans, life.freed) == Some(Phase::Backward);
+                life.category = if is_kept { Category::Activations } else { Category::Temporaries };
             }
         }
     }
+}
+
+/// The phase that runs at a time.
+fn phase_at(spans: &[Span], time: usize) -> Option<Phase> {
+    let after = spans.partition_point(|span| span.from < time);
+    spans[..after].last()?.when.phase
 }
 
 /// The pass over the events.
@@ -207,7 +222,8 @@ impl Pass {
         born: usize,
     ) {
         let (freed, returned, when) = (NEVER, NEVER, self.when);
-        let (category, name, tensor) = (Category::Unknown, TextId(0), TextId(0));
+        let category = Category::Unknown;
+        let (name, tensor, holder) = (TextId(0), TextId(0), TextId(0));
         self.live.insert(recorded, self.lives.list.len() as u32);
         self.lives.list.push(Life {
             address,
@@ -220,6 +236,7 @@ impl Pass {
             category,
             name,
             tensor,
+            holder,
             when,
         });
     }
@@ -260,6 +277,17 @@ impl Pass {
                     if life.tensor == TextId(0) {
                         life.tensor = what;
                     }
+                }
+            }
+            Mark::Owner { address: 0, owner } => self.lives.refused = owner,
+            Mark::Owner { address, owner } => {
+                if let Some(index) = self.containing(address) {
+                    self.lives.list[index as usize].owner = owner;
+                }
+            }
+            Mark::Holder { address, by } => {
+                if let Some(index) = self.containing(address) {
+                    self.lives.list[index as usize].holder = by;
                 }
             }
         }

@@ -33,6 +33,7 @@ variables! {
     RUN = "FATHOM_RUN", "none", "Folder of this run: status pages and the doorway's files.";
     STEPS = "FATHOM_STEPS", "0", "Optimizer steps after which the script is stopped; 0 lets it end by itself.";
     VALUES = "FATHOM_VALUES", "on", "`off` switches off true values of small tensors.";
+    RECORD = "FATHOM_RECORD", "on", "`off` switches off the recording of who holds the memory.";
     STRICT = "FATHOM_STRICT", "off", "`1` aborts at the first call that is not simulated.";
     TRACE = "FATHOM_TRACE", "off", "`1` prints each call that fails, with the reason.";
     DOORWAY = "FATHOM_DOORWAY", "none", "Folder of the Python package that is loaded into a process that imports torch.";
@@ -44,7 +45,7 @@ pub fn markdown() -> String {
         "# Environment variables\n\n\
          Generated from `crates/cuda-abi/src/environment.rs` (`UPDATE_GOLDEN=1 cargo test -p cuda-abi`).\n\n\
          `fathom run` sets these for the processes it starts. `FATHOM_GPU`, `FATHOM_MEMORY`, `FATHOM_STEPS`, \
-         `FATHOM_VALUES`, `FATHOM_TIMEOUT` and `FATHOM_BUDGET` can also be set by hand instead of the flags; flags win.\n\n\
+         `FATHOM_VALUES`, `FATHOM_RECORD`, `FATHOM_TIMEOUT` and `FATHOM_BUDGET` can also be set by hand instead of the flags; flags win.\n\n\
          | variable | without it | meaning |\n| --- | --- | --- |\n",
     );
     for variable in VARIABLES {

@@ -80,6 +80,9 @@ pub(crate) struct RunArguments {
     /// `off`: do not compute true values of small tensors [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) values: Option<String>,
+    /// `off`: do not record who holds the memory; peaks and verdict only [default: on]
+    #[arg(long, value_name = "on|off")]
+    pub(crate) record: Option<String>,
     #[command(flatten)]
     pub(crate) unfold: UnfoldArguments,
     /// Print only the verdict

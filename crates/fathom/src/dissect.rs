@@ -1,6 +1,6 @@
 //! From a recording to its anatomy: replayed under its own settings, then taken apart.
 
-use allocator::{Settings, reproduce};
+use allocator::{Requests, Settings, floor, reproduce};
 use anatomy::Anatomy;
 use recording::Recording;
 
@@ -27,6 +27,14 @@ pub(crate) fn dissect(recording: &Recording) -> Result<(Anatomy, Vec<String>), S
     Ok((anatomy, notes))
 }
 
+/// The smallest card on which a replay still completes, context included; `None` if it did not.
+pub(crate) fn smallest_card(recording: &Recording) -> Option<u64> {
+    let settings = Settings::of(&recording.about).ok()?;
+    let is_whole = recording.about.complete && reproduce(recording, &settings).difference.is_none();
+    let requests = Requests::of(recording, &settings);
+    if is_whole { floor(&requests, &settings) } else { None }
+}
+
 /// Files below the folder the command was given in are named from there, as people name them.
 fn shorten(anatomy: &mut Anatomy, folder: &str) {
     let cut = |file: &mut String| {
@@ -41,5 +49,8 @@ fn shorten(anatomy: &mut Anatomy, folder: &str) {
         at.tensors.iter_mut().for_each(|tensor| cut(&mut tensor.origin.file));
         at.alike.iter_mut().for_each(|alike| cut(&mut alike.first.origin.file));
     }
-    anatomy.growth.sites.iter_mut().for_each(|site| cut(&mut site.origin.file));
+    for site in &mut anatomy.growth.sites {
+        cut(&mut site.origin.file);
+        site.holder = site.holder.replace(folder, "");
+    }
 }

@@ -114,6 +114,7 @@ impl Launch {
         command.env(name::CACHE, &self.cache);
         command.env(name::STEPS, settings.steps.to_string());
         command.env(name::VALUES, if settings.values { "on" } else { "off" });
+        command.env(name::RECORD, if settings.record { "on" } else { "off" });
         command.env_remove(name::GPU).env_remove(name::MEMORY);
         if let Some(card) = &settings.card {
             command.env(name::GPU, card.name).env(name::MEMORY, card.memory_bytes.to_string());

@@ -33,6 +33,15 @@ impl std::fmt::Display for Origin {
     }
 }
 
+/// What is on unless it is switched off.
+fn switch(name: &str, value: Option<&str>) -> Result<bool> {
+    match value {
+        None | Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(other) => Err(Hinted::error(format!("`{name}` is `{other}`"), "write `on` or `off`")),
+    }
+}
+
 /// `fathom.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,6 +52,7 @@ struct File {
     timeout: Option<u64>,
     budget: Option<String>,
     values: Option<String>,
+    record: Option<String>,
 }
 
 /// The settings of a run.
@@ -54,6 +64,7 @@ pub(crate) struct Settings {
     pub(crate) timeout: Option<u64>,
     pub(crate) budget: Option<u64>,
     pub(crate) values: bool,
+    pub(crate) record: bool,
     /// Name, value and origin, for `fathom doctor`.
     pub(crate) origins: Vec<(&'static str, String, Origin)>,
 }
@@ -72,19 +83,16 @@ impl Settings {
         let timeout = merge.number("timeout", flags.timeout, "FATHOM_TIMEOUT", file.timeout)?;
         let budget = merge.text("budget", flags.budget.clone(), "FATHOM_BUDGET", file.budget);
         let values = merge.text("values", flags.values.clone(), name::VALUES, file.values);
-        let values = match values.as_deref() {
-            None | Some("on") => true,
-            Some("off") => false,
-            Some(other) => {
-                return Err(Hinted::error(format!("`values` is `{other}`"), "write `on` or `off`"));
-            }
-        };
+        let values = switch("values", values.as_deref())?;
+        let record = merge.text("record", flags.record.clone(), name::RECORD, file.record);
+        let record = switch("record", record.as_deref())?;
         Ok(Settings {
             card,
             steps: steps.unwrap_or(DEFAULT_STEPS),
             timeout,
             budget: budget.as_deref().map(size).transpose()?,
             values,
+            record,
             origins: merge.origins,
         })
     }
@@ -122,7 +130,7 @@ impl Merge {
         let default = match key {
             "gpu" => "none: unlimited memory".to_owned(),
             "steps" => DEFAULT_STEPS.to_string(),
-            "values" => "on".to_owned(),
+            "values" | "record" => "on".to_owned(),
             _ => "–".to_owned(),
         };
         self.origins.push((key, value.clone().unwrap_or(default), origin));
@@ -190,7 +198,7 @@ fn read_file(path: &Path) -> Result<File> {
     toml::from_str(&text).map_err(|error| {
         Hinted::error(
             format!("`{}` is not valid: {}", path.display(), error.to_string().trim()),
-            "known keys: gpu, memory, steps, timeout, budget, values",
+            "known keys: gpu, memory, steps, timeout, budget, values, record",
         )
     })
 }

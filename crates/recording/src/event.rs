@@ -167,4 +167,19 @@ pub enum Mark {
         /// Dtype and shape, e.g. `float32[512, 512]`.
         what: TextId,
     },
+    /// Who made the live allocation that contains `address`, where its own event does not say; with
+    /// address 0, whose request it was that failed last.
+    Owner {
+        /// Inside the allocation, or 0.
+        address: u64,
+        /// Who.
+        owner: OwnerId,
+    },
+    /// What keeps the live allocation that contains `address` from being freed.
+    Holder {
+        /// Inside the allocation.
+        address: u64,
+        /// E.g. `the result of train.py:18`.
+        by: TextId,
+    },
 }

@@ -36,6 +36,8 @@ pub struct About {
     pub device: u32,
     /// Counts of parameters; `None` if no optimizer or module was seen.
     pub parameters: Option<Parameters>,
+    /// What autograd kept for the backward pass that kept most; `None` if none was seen.
+    pub saved: Option<Saved>,
     /// What PyTorch's own counters said when the recording ended; `None` if they were not read.
     pub counters: Option<Counters>,
     /// Whether the recording was brought to its end; else its process was killed on the way.
@@ -53,6 +55,15 @@ pub struct Parameters {
     pub frozen: u64,
     /// Of trainable ones that had no gradient after a backward pass.
     pub unused: u64,
+}
+
+/// What autograd keeps, beside what people count with hooks on modules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// Bytes of storages that the graph keeps, each once, without parameters.
+    pub kept: u64,
+    /// Sum of the outputs of all modules in that forward pass: what hooks on modules count.
+    pub outputs: u64,
 }
 
 /// PyTorch's own peaks, as `torch.cuda.memory_stats` gives them.

@@ -43,7 +43,11 @@ impl Places {
 /// The first difference of two lists of events, in words; where our segments lie, if there is none.
 ///
 /// `names_pools`: traces do so since 2.12.
-pub(crate) fn events(ours: &[Event], theirs: &[Event], names_pools: bool) -> Result<Places, String> {
+pub(crate) fn events(
+    ours: &[Event],
+    theirs: &[Event],
+    names_pools: bool,
+) -> Result<Places, String> {
     let places = Places::learn(ours, theirs);
     let ours: Vec<Event> = ours.iter().map(|event| moved(event, &places, names_pools)).collect();
     let (ours, theirs) = (ordered(&ours), ordered(theirs));
@@ -63,7 +67,10 @@ pub(crate) fn events(ours: &[Event], theirs: &[Event], names_pools: bool) -> Res
 fn ordered(events: &[Event]) -> Vec<Event> {
     let mut result = Vec::new();
     let ends = |event: &Event| {
-        matches!(event, Event::Alloc { .. } | Event::FreeRequested { .. } | Event::OutOfMemory { .. })
+        matches!(
+            event,
+            Event::Alloc { .. } | Event::FreeRequested { .. } | Event::OutOfMemory { .. }
+        )
     };
     for group in events.split_inclusive(ends) {
         let mut group = group.to_vec();
@@ -106,7 +113,8 @@ pub(crate) fn states(ours: &[Segment], theirs: &[Segment], places: &Places) -> R
             segment.blocks.iter_mut().for_each(|block| {
                 let address = places.of(block.address);
                 // What a free block was last asked for means nothing.
-                let requested = if block.state == BlockState::Inactive { 0 } else { block.requested };
+                let requested =
+                    if block.state == BlockState::Inactive { 0 } else { block.requested };
                 *block = Block { address, requested, ..*block };
             });
         }

@@ -20,8 +20,7 @@ pub(crate) struct Case {
     changes: &'static [&'static str],
 }
 
-const PLAIN: Case =
-    Case { name: "", settings: "", since: (2, 0), fractions: (1, 2), changes: &[] };
+const PLAIN: Case = Case { name: "", settings: "", since: (2, 0), fractions: (1, 2), changes: &[] };
 
 /// Garbage is collected only with a fraction.
 const ALWAYS: (u32, u32) = (1, 0);
@@ -33,7 +32,12 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "expandable segments", settings: "expandable_segments:True", ..PLAIN },
     Case { name: "split size", settings: "max_split_size_mb:32", ..PLAIN },
     Case { name: "round-up", settings: "roundup_power2_divisions:4", ..PLAIN },
-    Case { name: "garbage collection", settings: "garbage_collection_threshold:0.6", fractions: ALWAYS, ..PLAIN },
+    Case {
+        name: "garbage collection",
+        settings: "garbage_collection_threshold:0.6",
+        fractions: ALWAYS,
+        ..PLAIN
+    },
     Case {
         name: "round-up by size, expandable segments",
         settings: "roundup_power2_divisions:[1:8,4:2,64:4,>:1],expandable_segments:True",
@@ -49,12 +53,20 @@ pub(crate) const CASES: &[Case] = &[
         name: "garbage collection, expandable segments",
         settings: "garbage_collection_threshold:0.4,expandable_segments:True",
         fractions: ALWAYS,
-        changes: &["garbage_collection_threshold:0.4,expandable_segments:False", "garbage_collection_threshold:0.8"],
+        changes: &[
+            "garbage_collection_threshold:0.4,expandable_segments:False",
+            "garbage_collection_threshold:0.8",
+        ],
         ..PLAIN
     },
     Case {
         name: "settings that change",
-        changes: &["expandable_segments:True", "expandable_segments:False", "roundup_power2_divisions:2", ""],
+        changes: &[
+            "expandable_segments:True",
+            "expandable_segments:False",
+            "roundup_power2_divisions:2",
+            "",
+        ],
         ..PLAIN
     },
     Case {
@@ -63,12 +75,7 @@ pub(crate) const CASES: &[Case] = &[
         since: (2, 10),
         ..PLAIN
     },
-    Case {
-        name: "large segments",
-        settings: "large_segment_size_mb:32",
-        since: (2, 11),
-        ..PLAIN
-    },
+    Case { name: "large segments", settings: "large_segment_size_mb:32", since: (2, 11), ..PLAIN },
     Case {
         name: "large pages",
         settings: "large_segment_size_mb:64,expandable_segments:True",
@@ -148,8 +155,9 @@ fn memory(case: &Case) -> impl Strategy<Value = Vec<Operation>> + use<> {
 /// Bytes of a request: of every kind, and the edges between kinds.
 fn size() -> impl Strategy<Value = u64> {
     let edges = [512, 1024, MIB, 2 * MIB, 10 * MIB, 20 * MIB, 32 * MIB, 64 * MIB];
-    let edge = (prop::sample::select(edges.to_vec()), prop::sample::select(vec![-512, -1, 0, 1, 512]))
-        .prop_map(|(edge, off): (u64, i64)| edge.saturating_add_signed(off).max(1));
+    let edge =
+        (prop::sample::select(edges.to_vec()), prop::sample::select(vec![-512, -1, 0, 1, 512]))
+            .prop_map(|(edge, off): (u64, i64)| edge.saturating_add_signed(off).max(1));
     prop_oneof![
         6 => 1..64 * 1024u64,
         4 => 64 * 1024..MIB,
@@ -162,8 +170,11 @@ fn size() -> impl Strategy<Value = u64> {
 
 fn step(case: &'static Case) -> impl Strategy<Value = Step> {
     let place = || (0..STREAMS, prop_oneof![5 => Just(0), 1 => 0..3usize]);
-    let again = (0..8usize, place())
-        .prop_map(|(which, (stream, pool))| Step::AllocAgain { which, stream, pool });
+    let again = (0..8usize, place()).prop_map(|(which, (stream, pool))| Step::AllocAgain {
+        which,
+        stream,
+        pool,
+    });
     let alloc = (size(), place())
         .prop_map(|(size, (stream, pool))| Step::Plain(Operation::Alloc { size, stream, pool }));
     let which = || 0..100usize;

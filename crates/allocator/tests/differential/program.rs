@@ -58,9 +58,9 @@ impl Program {
 
     /// Are the settings of its first lines in force to the end?
     pub(crate) fn keeps_settings(&self) -> bool {
-        !self.0[self.head()..].iter().any(|operation| {
-            matches!(operation, Operation::Settings(_) | Operation::Fraction(_))
-        })
+        !self.0[self.head()..]
+            .iter()
+            .any(|operation| matches!(operation, Operation::Settings(_) | Operation::Fraction(_)))
     }
 
     /// The settings of its first lines.

@@ -55,7 +55,8 @@ impl Server {
         let python = file(&variable, python);
         let command = file("FATHOM_COMMAND", "target/release/fathom");
         let (Some(python), Some(command)) = (python, command) else {
-            let lacks = format!("torch {version} is NOT COMPARED: no Python with it, or no command");
+            let lacks =
+                format!("torch {version} is NOT COMPARED: no Python with it, or no command");
             assert!(env::var_os("FATHOM_DIFFERENTIAL").is_none(), "{lacks}; see `make build`");
             eprintln!("SKIPPED: {lacks}; `{variable}` and `FATHOM_COMMAND` name them");
             return None;

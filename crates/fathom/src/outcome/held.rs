@@ -7,7 +7,7 @@ use anatomy::{Anatomy, Entry, Known};
 use report::{Card, Peak, Run};
 
 use super::files::Seen;
-use crate::dissect::dissect;
+use crate::dissect::{dissect, smallest_card};
 
 /// Adds the anatomy of the process that used the card most, if it was recorded.
 pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
@@ -16,6 +16,9 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
     let result = recording::file::read(&bytes).map_err(|error| error.to_string());
     let result = result.and_then(|recording| {
         let is_whole = recording.about.complete;
+        if run.out_of_memory.is_none() {
+            run.floor_bytes = smallest_card(&recording);
+        }
         dissect(&recording).map(|(anatomy, notes)| (anatomy, notes, is_whole))
     });
     match result {

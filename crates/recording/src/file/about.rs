@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{About, Counters, Parameters};
+use crate::{About, Counters, Parameters, Saved};
 
 /// The versioned mirror of [`About`].
 #[derive(Default, Deserialize, Serialize)]
@@ -15,7 +15,16 @@ struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<ParameterFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    saved: Option<SavedFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     counters: Option<CounterFacts>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct SavedFacts {
+    saved_bytes: u64,
+    module_outputs_bytes: u64,
 }
 
 #[derive(Default, Deserialize, Serialize)]
@@ -49,6 +58,9 @@ pub(super) fn merge(about: &mut About, json: &[u8]) -> Result<(), String> {
     if let Some(ParameterFacts { total, trainable, frozen, unused }) = facts.parameters {
         about.parameters = Some(Parameters { total, trainable, frozen, unused });
     }
+    if let Some(SavedFacts { saved_bytes, module_outputs_bytes }) = facts.saved {
+        about.saved = Some(Saved { kept: saved_bytes, outputs: module_outputs_bytes });
+    }
     if let Some(facts) = facts.counters {
         about.counters = Some(Counters {
             allocated_peak: facts.allocated_peak,
@@ -73,6 +85,10 @@ pub(super) fn json(about: &About) -> Vec<u8> {
         allocated: counters.allocated,
         reserved: counters.reserved,
     });
+    let saved = about.saved.map(|Saved { kept, outputs }| SavedFacts {
+        saved_bytes: kept,
+        module_outputs_bytes: outputs,
+    });
     let facts = Facts {
         torch: Some(about.torch.clone()),
         allocator_settings: Some(about.allocator_settings.clone()),
@@ -80,6 +96,7 @@ pub(super) fn json(about: &About) -> Vec<u8> {
         context_bytes: Some(about.context_bytes),
         device: Some(about.device),
         parameters,
+        saved,
         counters,
     };
     serde_json::to_vec(&facts).expect("plain data serialises")

@@ -28,6 +28,8 @@ mod kind {
     pub(super) const PHASE: u8 = 8;
     pub(super) const NAME: u8 = 9;
     pub(super) const TENSOR: u8 = 10;
+    pub(super) const OWNER: u8 = 11;
+    pub(super) const HOLDER: u8 = 12;
 }
 
 /// The event of a row.
@@ -73,6 +75,8 @@ pub(super) fn decode(row: &[u8; ROW], tables: &Tables) -> Result<Event, String> 
             Event::Mark(Mark::Name { address, category, name: tables.text(third)? })
         }
         kind::TENSOR => Event::Mark(Mark::Tensor { address, what: tables.text(third)? }),
+        kind::OWNER => Event::Mark(Mark::Owner { address, owner: owner(tables, third)? }),
+        kind::HOLDER => Event::Mark(Mark::Holder { address, by: tables.text(third)? }),
         other => return Err(format!("{other} is no kind of event")),
     })
 }
@@ -115,6 +119,8 @@ pub(super) fn encode(event: &Event, place: u16) -> [u8; ROW] {
             (kind::NAME, category as u8, name.0, address, 0)
         }
         Event::Mark(Mark::Tensor { address, what }) => (kind::TENSOR, 0, what.0, address, 0),
+        Event::Mark(Mark::Owner { address, owner }) => (kind::OWNER, 0, owner.0, address, 0),
+        Event::Mark(Mark::Holder { address, by }) => (kind::HOLDER, 0, by.0, address, 0),
     };
     let mut row = [0; ROW];
     row[0] = kind;

@@ -46,6 +46,12 @@ impl fmt::Display for Event {
             Event::Mark(Mark::Tensor { address, what }) => {
                 write!(to, "tensor {address:#x} text {}", what.0)
             }
+            Event::Mark(Mark::Owner { address, owner }) => {
+                write!(to, "owner_of {address:#x} owner {}", owner.0)
+            }
+            Event::Mark(Mark::Holder { address, by }) => {
+                write!(to, "holder {address:#x} text {}", by.0)
+            }
         }
     }
 }
@@ -108,6 +114,12 @@ pub(super) fn event(line: &str) -> Result<Event, String> {
         }),
         "tensor" => {
             Event::Mark(Mark::Tensor { address: number(1)?, what: TextId(words.small("text")?) })
+        }
+        "owner_of" => {
+            Event::Mark(Mark::Owner { address: number(1)?, owner: OwnerId(words.small("owner")?) })
+        }
+        "holder" => {
+            Event::Mark(Mark::Holder { address: number(1)?, by: TextId(words.small("text")?) })
         }
         other => return Err(format!("`{other}` is not an event")),
     })

@@ -123,6 +123,7 @@ memory 25769803776
 context 264241152
 device 1
 parameters total 100 trainable 90 frozen 10 unused 5
+saved kept 3 outputs 4
 counters allocated_peak 9 reserved_peak 8 requested_peak 7 allocated 6 reserved 5
 complete
 text 1 \"train.py\"

@@ -2,7 +2,7 @@
 
 use super::words::{Words, number};
 use crate::owner::{Frame, FrameId, Owner, Stack, StackId, Text, TextId};
-use crate::{About, Counters, Module, Parameters, Recording};
+use crate::{About, Counters, Module, Parameters, Recording, Saved};
 
 /// The lines of what is known of the run.
 pub(super) fn about_lines(about: &About) -> Vec<String> {
@@ -22,6 +22,9 @@ pub(super) fn about_lines(about: &About) -> Vec<String> {
         let Parameters { total, trainable, frozen, unused } = parameters;
         format!("parameters total {total} trainable {trainable} frozen {frozen} unused {unused}")
     }));
+    lines.extend(
+        about.saved.map(|Saved { kept, outputs }| format!("saved kept {kept} outputs {outputs}")),
+    );
     lines.extend(about.counters.map(|counters| {
         let Counters { allocated_peak, reserved_peak, requested_peak, allocated, reserved } =
             counters;
@@ -51,6 +54,10 @@ pub(super) fn about(about: &mut About, key: &str, rest: &str) -> Result<bool, St
                 frozen: words.after("frozen")?,
                 unused: words.after("unused")?,
             });
+        }
+        "saved" => {
+            about.saved =
+                Some(Saved { kept: words.after("kept")?, outputs: words.after("outputs")? });
         }
         "counters" => {
             about.counters = Some(Counters {

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use recording::{
     About, Block, BlockState, Category, Counters, Event, Frame, FrameId, Mark, Module, Owner,
-    OwnerId, Parameters, Phase, Recording, Segment, Stack, StackId, TextId,
+    OwnerId, Parameters, Phase, Recording, Saved, Segment, Stack, StackId, TextId,
 };
 
 type Pool = (u32, u32);
@@ -53,7 +53,8 @@ fn assemble(
     let count = recording.owners.len() as u32;
     let fit = |mut event: Event| {
         match &mut event {
-            Event::Alloc { owner, .. } => owner.0 %= count,
+            Event::Alloc { owner, .. } | Event::Mark(Mark::Owner { owner, .. }) => owner.0 %= count,
+            Event::Mark(Mark::Holder { by, .. }) => by.0 %= length,
             Event::Mark(Mark::Name { name, .. }) => name.0 %= length,
             Event::Mark(Mark::Tensor { what, .. }) => what.0 %= length,
             _ => {}
@@ -90,6 +91,7 @@ fn abouts() -> impl Strategy<Value = About> {
         |((torch, allocator_settings), numbers, (parameters, counters))| {
             let (memory_bytes, context_bytes, device, complete) = numbers;
             About {
+                saved: Some(Saved { kept: memory_bytes, outputs: context_bytes }),
                 torch,
                 allocator_settings,
                 memory_bytes,
@@ -108,7 +110,7 @@ fn places() -> impl Strategy<Value = (u64, Pool)> {
 }
 
 fn raw_events() -> impl Strategy<Value = Event> {
-    (0u8..11, any::<(u64, u64, u32)>(), places(), 0..Phase::ALL.len(), 0..Category::ALL.len())
+    (0u8..13, any::<(u64, u64, u32)>(), places(), 0..Phase::ALL.len(), 0..Category::ALL.len())
         .prop_map(|(kind, (address, size, number), (stream, pool), phase, category)| match kind {
             0 => Event::Alloc { address, size, stream, owner: OwnerId(number), pool },
             1 => Event::FreeRequested { address, size },
@@ -124,6 +126,8 @@ fn raw_events() -> impl Strategy<Value = Event> {
                 category: Category::ALL[category],
                 name: TextId(number),
             }),
+            10 => Event::Mark(Mark::Owner { address, owner: OwnerId(number) }),
+            11 => Event::Mark(Mark::Holder { address, by: TextId(number) }),
             _ => Event::Mark(Mark::Tensor { address, what: TextId(number) }),
         })
 }

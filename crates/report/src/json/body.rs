@@ -16,6 +16,7 @@ pub(crate) struct Body<'a> {
     born: Vec<Born>,
     first_step: Option<Step>,
     steady_step: Option<Step>,
+    saved: Option<Saved>,
     growth_bytes_per_step: Option<u64>,
     growth: Vec<Growth<'a>>,
     ledger: Vec<Entry>,
@@ -117,12 +118,20 @@ struct Step {
     peak_reserved_bytes: u64,
 }
 
+/// What autograd keeps for the backward pass, and what hooks on modules count instead.
+#[derive(Serialize)]
+struct Saved {
+    saved_bytes: u64,
+    module_outputs_bytes: u64,
+}
+
 #[derive(Serialize)]
 struct Growth<'a> {
     bytes_per_step: u64,
     bytes: u64,
     count: u64,
     category: &'static str,
+    held_by: Option<&'a str>,
     #[serde(flatten)]
     origin: Place<'a>,
 }
@@ -197,6 +206,10 @@ impl<'a> Body<'a> {
                 .collect(),
             first_step: anatomy.first_step.map(step),
             steady_step: anatomy.steady_step.map(step),
+            saved: anatomy.saved.map(|saved| Saved {
+                saved_bytes: saved.kept,
+                module_outputs_bytes: saved.outputs,
+            }),
             growth_bytes_per_step: Some(anatomy.growth.bytes_per_step),
             growth: growth(anatomy),
             ledger: ledger(&anatomy.reserved_peak),
@@ -267,6 +280,7 @@ fn growth(anatomy: &Anatomy) -> Vec<Growth<'_>> {
         bytes: site.bytes,
         count: site.count,
         category: site.category.name(),
+        held_by: known(&site.holder),
         origin: place(&site.origin),
     });
     rows.collect()

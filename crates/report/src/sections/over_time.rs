@@ -77,7 +77,9 @@ pub(super) fn growth(anatomy: &Anatomy) -> Vec<String> {
             site.count,
             bytes::text(site.bytes),
         );
-        begin(&text, COLUMNS).trim_end().to_owned()
+        let held = (!site.holder.is_empty()).then(|| format!("  held by {}", site.holder));
+        let rows = std::iter::once(text).chain(held);
+        rows.map(|text| begin(&text, COLUMNS).trim_end().to_owned()).collect::<Vec<_>>()
     });
-    sites.collect()
+    sites.flatten().collect()
 }

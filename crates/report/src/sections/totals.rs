@@ -1,6 +1,6 @@
 //! The model's size, and the ledger from the card's total down.
 
-use anatomy::{Anatomy, Dissection, Entry, Known};
+use anatomy::{Anatomy, Dissection, Entry, Known, Saved};
 
 use super::COLUMNS;
 use super::words::{count, wrap};
@@ -17,7 +17,22 @@ pub(super) fn model(anatomy: &Anatomy) -> Vec<String> {
             text += &format!(", {} {word}", count(number));
         }
     }
-    vec![text]
+    let mut rows = vec![text];
+    rows.extend(anatomy.saved.and_then(outputs));
+    rows
+}
+
+/// People add up the outputs of modules with hooks: how far that is from what autograd keeps.
+fn outputs(saved: Saved) -> Option<String> {
+    let ratio = saved.outputs as f64 / saved.kept as f64;
+    (saved.kept != 0 && saved.outputs != 0).then(|| {
+        let way = if ratio < 1.0 { "too little" } else { "too much" };
+        format!(
+            "hooks on modules would count {} of activations; autograd keeps {}: {ratio:.2} ×, {way}",
+            bytes::text(saved.outputs),
+            bytes::text(saved.kept)
+        )
+    })
 }
 
 /// Sums: the card's, that of what PyTorch reserved, and the same at the allocated peak if it differs.

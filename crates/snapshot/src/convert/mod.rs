@@ -2,16 +2,16 @@
 //!
 //! A snapshot is what PyTorch writes: events with their stacks, and the segments at the end. A
 //! recording is what Fathom replays and explains. What PyTorch keeps and a recording has no place for
-//! (times, stacks of frees, of segments and of blocks older than the trace) is left out.
+//! (times, stacks of frees and of segments) is left out.
 
 mod back;
 mod owners;
 mod pools;
 mod settings;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use recording::{About, Block, BlockState, Event, Mark, Recording, Segment};
+use recording::{About, Block, BlockState, Event, Mark, OwnerId, Recording, Segment};
 
 use crate::model::{self, Action, PoolId, SegmentKind, Snapshot, TraceEntry};
 pub use back::from_recording;
@@ -43,7 +43,11 @@ fn convert(snapshot: &Snapshot, device: u32) -> Recording {
         let pool = entry.pool.map(|PoolId(a, b)| (a, b));
         let derived = pools.next().unwrap_or_default();
         events.extend(event(entry, pool.unwrap_or(derived), &mut owners));
+        if entry.action == Action::Oom {
+            events.push(Event::Mark(Mark::Owner { address: 0, owner: owners.of(entry) }));
+        }
     }
+    events.extend(older(snapshot, device, trace, &mut owners));
     let about = About {
         torch: settings::version(snapshot).to_owned(),
         allocator_settings: settings::conf(snapshot, &finish, &events),
@@ -54,6 +58,29 @@ fn convert(snapshot: &Snapshot, device: u32) -> Recording {
     let mut recording = Recording { about, events, finish, ..Recording::default() };
     owners.fill(&mut recording);
     recording
+}
+
+/// Who made the blocks that are alive at the end and older than the trace.
+fn older(
+    snapshot: &Snapshot,
+    device: u32,
+    trace: &[TraceEntry],
+    owners: &mut Owners<'_>,
+) -> Vec<Event> {
+    let made = trace.iter().filter(|entry| entry.action == Action::Alloc);
+    let made: HashSet<u64> = made.map(|entry| entry.address).collect();
+    let segments = snapshot.segments.iter().filter(|segment| segment.device == device);
+    let blocks = segments.flat_map(|segment| &segment.blocks);
+    let mut marks = Vec::new();
+    for block in blocks.filter(|block| block.state != model::BlockState::Inactive) {
+        if !made.contains(&block.address) && block.address != 0 {
+            let owner = owners.of_stacks(block.forward_stack, block.stack, None);
+            if owner != OwnerId(0) {
+                marks.push(Event::Mark(Mark::Owner { address: block.address, owner }));
+            }
+        }
+    }
+    marks
 }
 
 fn segment(segment: &model::Segment) -> Segment {

@@ -48,8 +48,18 @@ impl<'a> Owners<'a> {
 
     /// The owner of an allocation: where the forward pass made it, if that is known.
     pub(super) fn of(&mut self, entry: &TraceEntry) -> OwnerId {
-        let forward = entry.forward_stack.filter(|stack| !self.from.stack(*stack).is_empty());
-        let key = (forward.or(entry.stack), entry.user_metadata);
+        self.of_stacks(entry.forward_stack, entry.stack, entry.user_metadata)
+    }
+
+    /// The same from its parts, as a block has them too.
+    pub(super) fn of_stacks(
+        &mut self,
+        forward: Option<tables::StackId>,
+        stack: Option<tables::StackId>,
+        text: Option<StringId>,
+    ) -> OwnerId {
+        let forward = forward.filter(|stack| !self.from.stack(*stack).is_empty());
+        let key = (forward.or(stack), text);
         if let Some((last, owner)) = self.last
             && last == key
         {
