@@ -1,13 +1,15 @@
 # make demo    set up everything and run the first example on a phantom RTX 3090
 # make test    every test; make build: the command and a Python with torch; make fmt lint: tidy
+# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make bench bench-allocator: speed
 
 PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
 FATHOM := target/release/fathom
+IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
 
-.PHONY: demo build test test-rust test-python fmt lint bench clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python fmt lint fuzz bench bench-allocator clean
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -15,24 +17,47 @@ demo: build
 build: $(VENV)/torch.stamp
 	cargo build --release --quiet
 
-test: lint test-rust test-python
+test: lint test-rust test-fuzz test-differential test-python
 
 lint:
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(IN_FUZZ) cargo fmt --check
+	$(IN_FUZZ) cargo clippy --quiet --all-targets -- -D warnings
 
 fmt:
 	cargo fmt --all
+	$(IN_FUZZ) cargo fmt
 
 # nextest where it is installed; cargo's own runner does the same work elsewhere.
 test-rust:
 	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace; else cargo test --workspace; fi
 
-test-python: build $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
+# The corpus, and for some seconds what becomes of it when it is changed at random.
+test-fuzz:
+	$(IN_FUZZ) cargo test --quiet
+
+# Random programs in our allocator and in PyTorch's own.
+test-differential: build $(OTHERS:%=.venvs/%/torch.stamp)
+	FATHOM_DIFFERENTIAL=required cargo test --quiet -p allocator --test differential -- --ignored --nocapture
+
+test-python: build checker $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
 	$(VENV)/bin/python -m pytest tests -q
+
+fuzz:
+	for target in pickle recording replay; do \
+		cargo +nightly fuzz run $$target --features libfuzzer -- -max_total_time=60 -timeout=10 || exit 1; done
+
+# Proves of a recording that its owners sum to what PyTorch counts, event by event.
+checker:
+	cargo build --release --quiet -p anatomy --example check
 
 bench: build $(VENV)/test.stamp
 	$(VENV)/bin/python bench/step.py
+
+bench-allocator:
+	cargo bench --quiet -p allocator -p snapshot
+	$(PYTHON) bench/snapshot_speed.py
 
 # torch comes alone: of NVIDIA's packages only cuDNN is needed, which is asked for workspaces.
 $(VENV)/torch.stamp: requirements/torch.txt requirements/runtime.txt

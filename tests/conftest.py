@@ -69,13 +69,18 @@ class Fathom:
         path, start = SCRIPTS / f"{name}.py", (PYTHON,)
         if name == "distributed_one":
             start = (PYTHON.parent / "torchrun", "--nproc-per-node", "1")
-        return self(*start, path, flags=("--gpu", "rtx3090"), env={"FATHOM_STRICT": "1"})
+        flags = ("--gpu", "rtx3090", "--out", self.folder_of(name))
+        return self(*start, path, flags=flags, env={"FATHOM_STRICT": "1"})
+
+    def folder_of(self, name):
+        """Where the files of a script's shared run are."""
+        return self.folder / f"run-{name}"
 
     def inside(self, version):
         """tests/on_phantom with one torch."""
         # Short tracebacks: pytest would print arguments, and these may be tensors as large as the card.
         inner = ("-m", "pytest", "tests/on_phantom", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfEX")
-        flags = ("--steps", "0", "--gpu", "rtx3090", "--timeout", "110")
+        flags = ("--steps", "0", "--gpu", "rtx3090", "--timeout", "110", "--record", "off")
         return self(PYTHONS[version], *inner, flags=flags, env={"PYTHONDONTWRITEBYTECODE": "1"})
 
     def code(self, text, gpu="rtx3090", flags=(), **options):

@@ -70,10 +70,13 @@ class Names:
 
     def of_copies(self, taken):
         """Tensors outside of modules that together are a copy of the parameters, such as an average's shadow."""
+        trained = {id(p): p for p in self.trained()}
+        originals = [root for root, _ in self.modules.living_roots() if holds(root, trained)]
+        parameters = {**trained, **{id(p): p for root in originals for p in root.parameters()}}
         wanted = collections.defaultdict(list)
-        for parameter in {id(p): p for p in self.trained()}.values():
+        for parameter in parameters.values():
             wanted[parameter.shape].append(self.of_parameter.get(id(parameter), "a parameter"))
-        total = sum(shape.numel() * len(names) for shape, names in wanted.items())
+        total = sum(parameter.numel() for parameter in trained.values())
         found, elements = [], 0
         for thing in gc.get_objects():
             if type(thing) in PLAIN and thing.is_cuda and thing.grad_fn is None and thing.data_ptr() not in taken:
