@@ -178,8 +178,9 @@ fn divisions(version: Version, value: &str) -> Result<[u64; 16], Error> {
     Ok(table)
 }
 
+/// Bytes; an exabyte stands for everything above, as no request is greater.
 fn megabytes(key: &str, value: &str) -> Result<u64, Error> {
-    let parsed = value.parse::<u64>().ok().and_then(|number| number.checked_mul(MIB));
+    let parsed = value.parse::<u64>().ok().map(|number| number.saturating_mul(MIB).min(1 << 60));
     parsed.ok_or(Error(format!("`{key}:{value}` is not a number of megabytes")))
 }
 

@@ -20,7 +20,8 @@ impl<S: SegmentSource> Allocator<S> {
     /// `ExpandableSegment`: bytes of addresses one segment reserves.
     pub(crate) fn reserve_size(&self, large: bool) -> u64 {
         let page = self.settings.page(large);
-        let bytes = self.settings.memory.map_or(ENDLESS_RESERVE, |total| total + total / 8);
+        let total = self.settings.memory.map(|total| total.min(1 << 60));
+        let bytes = total.map_or(ENDLESS_RESERVE, |total| total + total / 8);
         bytes.next_multiple_of(page)
     }
 

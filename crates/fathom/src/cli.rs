@@ -136,8 +136,22 @@ pub(crate) struct ExplainArguments {
     /// Write the answer as JSON (`-` for standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Write it as a memory snapshot, which pytorch.org/memory_viz opens
+    #[arg(long, value_name = "FILE")]
+    pub(crate) snapshot: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) unfold: UnfoldArguments,
+    /// Every pool, and a map of every segment
+    #[arg(long, help_heading = "Show in full")]
+    pub(crate) fragments: bool,
+}
+
+impl ExplainArguments {
+    /// What is shown in full.
+    pub(crate) fn unfold(&self) -> Unfold {
+        let unfold = Unfold::from(self.unfold);
+        Unfold { fragments: unfold.fragments || self.fragments, ..unfold }
+    }
 }
 
 /// What a report shows in full.
@@ -173,6 +187,6 @@ impl From<UnfoldArguments> for Unfold {
             return Unfold::all();
         }
         let UnfoldArguments { ledger, modules, lines, tensors, operators, phases, .. } = typed;
-        Unfold { ledger, modules, lines, tensors, operators, phases }
+        Unfold { ledger, modules, lines, tensors, operators, phases, ..Unfold::default() }
     }
 }

@@ -4,11 +4,14 @@ mod cli;
 mod commands;
 mod dissect;
 mod error;
+mod export;
+mod fragments;
 mod launch;
 mod load;
 mod outcome;
 mod python;
 mod settings;
+mod shortage;
 mod stubs;
 mod trials;
 

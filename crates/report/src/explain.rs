@@ -1,10 +1,11 @@
 //! A recording or snapshot explained: the sections of a report without a run around them.
 
-use anatomy::{Anatomy, Dissection};
+use anatomy::{Anatomy, Dissection, Origin};
 
 use crate::bytes;
+use crate::fragments::Fragments;
 use crate::sections::words::{count, place};
-use crate::sections::{SCREEN, Unfold, sections};
+use crate::sections::{SCREEN, Section, Unfold, fragments, sections};
 use crate::terminal::{LABEL_WIDTH, Palette, when};
 
 /// A file taken apart.
@@ -20,32 +21,53 @@ pub struct Explanation {
     pub complete: bool,
     /// Who holds every byte.
     pub anatomy: Anatomy,
+    /// How it lies in pieces where memory ran out, else at the peak; `None` if that is not known.
+    pub fragments: Option<Fragments>,
     /// What the reader should know about these numbers.
     pub notes: Vec<String>,
 }
 
-/// The explanation as text.
+/// The explanation as text. It fits one screen unless something is unfolded.
 pub fn explain(explanation: &Explanation, palette: Palette, unfold: &Unfold) -> String {
+    let pieces = explanation.fragments.clone().unwrap_or_default();
+    let first = [
+        Section { label: "tried", rows: tried(&explanation.anatomy) },
+        Section { label: "why", rows: fragments::why(&pieces) },
+        Section { label: "peak", rows: peaks(&explanation.anatomy) },
+    ];
+    let pools = Section { label: "pools", rows: fragments::pools(&pieces, unfold.fragments) };
+    let notes = explanation.notes.iter().map(|note| Section { label: "note", rows: vec![note.clone()] });
+    let notes: Vec<Section> = notes.collect();
+    let taken = 1 + lines_of(&first) + pools.rows.len() + lines_of(&notes);
+    let (body, map) = body(explanation, &pieces, unfold, SCREEN.saturating_sub(taken));
+    let all = first.into_iter().chain(body).chain([pools, map]).chain(notes);
+    let style = palette.label;
+    let rows = all.flat_map(|Section { label, rows }| {
+        let labels = std::iter::once(label).chain(std::iter::repeat(""));
+        labels.zip(rows).map(|(label, row)| {
+            format!("{style}{label:LABEL_WIDTH$}{style:#}{row}").trim_end().to_owned() + "\n"
+        }).collect::<Vec<String>>()
+    });
+    rows.fold(heading(explanation), |text, row| text + &row)
+}
+
+fn lines_of(sections: &[Section]) -> usize {
+    sections.iter().map(|section| section.rows.len()).sum()
+}
+
+/// What the anatomy has to say and the map of segments, in about `room` rows: the map gives way.
+fn body(
+    explanation: &Explanation,
+    pieces: &Fragments,
+    unfold: &Unfold,
+    room: usize,
+) -> (Vec<Section>, Section) {
     let anatomy = &explanation.anatomy;
-    let mut text = heading(explanation);
-    let mut line = |label: &str, content: &str| {
-        let style = palette.label;
-        text += format!("{style}{label:LABEL_WIDTH$}{style:#}{content}").trim_end();
-        text.push('\n');
-    };
-    let mut used = 1 + explanation.notes.len();
-    for (label, content) in peaks(anatomy) {
-        used += 1;
-        line(label, &content);
-    }
-    let room = SCREEN.saturating_sub(used);
-    for section in sections(anatomy, shown(anatomy), unfold, room) {
-        for (index, row) in section.rows.iter().enumerate() {
-            line(if index == 0 { section.label } else { "" }, row);
-        }
-    }
-    explanation.notes.iter().for_each(|note| line("note", note));
-    text
+    let wanted = fragments::SEGMENTS.min(pieces.segments.len());
+    let sections = sections(anatomy, shown(anatomy), unfold, room.saturating_sub(wanted));
+    let left = room.saturating_sub(lines_of(&sections));
+    let most = (!unfold.fragments).then_some(left.clamp(fragments::LEAST, fragments::SEGMENTS));
+    (sections, Section { label: "map", rows: fragments::map(pieces, most) })
 }
 
 fn heading(explanation: &Explanation) -> String {
@@ -62,19 +84,26 @@ fn shown(anatomy: &Anatomy) -> &Dissection {
     anatomy.out_of_memory.as_ref().map_or(&anatomy.allocated_peak, |refusal| &refusal.at)
 }
 
-fn peaks(anatomy: &Anatomy) -> Vec<(&'static str, String)> {
-    let mut lines = Vec::new();
-    if let Some(refusal) = &anatomy.out_of_memory {
+/// `15.0 MiB by bmm at train.py:12 with 2.0 MiB free in forward, step 3`
+fn tried(anatomy: &Anatomy) -> Vec<String> {
+    let refusal = anatomy.out_of_memory.iter();
+    let row = refusal.map(|refusal| {
         let (tried, free) = (bytes::text(refusal.tried_bytes), bytes::text(refusal.free_bytes));
-        lines.push(("tried", format!("{tried} with {free} free{}", moment(&refusal.at))));
-    }
+        format!("{tried}{} with {free} free{}", by(&refusal.origin), moment(&refusal.at))
+    });
+    row.collect()
+}
+
+fn peaks(anatomy: &Anatomy) -> Vec<String> {
     let (peak, reserved) = (&anatomy.allocated_peak, &anatomy.reserved_peak);
     let size = bytes::text(peak.allocated);
     let requested = bytes::text(peak.requested);
-    lines.push(("peak", format!("allocated {size}{} (requested {requested})", moment(peak))));
-    lines.push(("", format!("reserved {}{}", bytes::text(reserved.reserved), moment(reserved))));
-    lines.extend(cause(anatomy).map(|cause| ("", cause)));
-    lines
+    let mut rows = vec![
+        format!("allocated {size}{} (requested {requested})", moment(peak)),
+        format!("reserved {}{}", bytes::text(reserved.reserved), moment(reserved)),
+    ];
+    rows.extend(cause(anatomy));
+    rows
 }
 
 fn moment(at: &Dissection) -> String {
@@ -84,17 +113,21 @@ fn moment(at: &Dissection) -> String {
 
 /// `raised by addmm in encoder.fc at train.py:12`: the allocation that made the peak.
 pub(crate) fn cause(anatomy: &Anatomy) -> Option<String> {
-    let origin = anatomy.allocated_peak.raised_by.as_ref()?;
+    let by = by(anatomy.allocated_peak.raised_by.as_ref()?);
+    (!by.is_empty()).then(|| format!("raised{by}"))
+}
+
+/// ` by addmm in encoder.fc at train.py:12`, as far as it is known.
+fn by(origin: &Origin) -> String {
+    let place = place(&origin.file, origin.line);
+    let at = if place.is_empty() { place } else { format!(" at {place}") };
+    operator(origin) + &at
+}
+
+/// ` by addmm in encoder.fc`, as far as it is known.
+pub(crate) fn operator(origin: &Origin) -> String {
     let operator = if origin.operator.is_empty() { &origin.node } else { &origin.operator };
-    let parts = [
-        (" by ", operator.as_str()),
-        (" in ", origin.module.as_str()),
-        (" at ", &place(&origin.file, origin.line)),
-    ];
-    let known: String = parts
-        .iter()
-        .filter(|(_, text)| !text.is_empty())
-        .map(|(word, text)| format!("{word}{text}"))
-        .collect();
-    (!known.is_empty()).then(|| format!("raised{known}"))
+    let parts = [(" by ", operator), (" in ", &origin.module)];
+    let known = parts.iter().filter(|(_, text)| !text.is_empty());
+    known.map(|(word, text)| format!("{word}{text}")).collect()
 }

@@ -6,11 +6,13 @@
 
 pub mod bytes;
 mod explain;
+pub mod fragments;
 mod json;
 pub mod replay;
 mod run;
 mod sections;
 mod terminal;
+mod why;
 
 pub use explain::{Explanation, explain};
 pub use json::{explain as explain_json, json};

@@ -1,5 +1,7 @@
 //! What is known of a run when it is over.
 
+use crate::fragments::Shortage;
+
 /// The answer to "will it fit".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -90,6 +92,8 @@ pub struct OutOfMemory {
     pub line: Option<u64>,
     /// PyTorch's own text.
     pub message: String,
+    /// Why there was no room, if the recording tells.
+    pub shortage: Option<Shortage>,
 }
 
 /// A card of the catalogue on which the run would fit.

@@ -1,11 +1,14 @@
 //! The report as text: the verdict first, then what it rests on.
 
+use anatomy::Anatomy;
 use anstyle::{AnsiColor, Style};
 
 use crate::bytes;
-use crate::explain::cause;
+use crate::explain::{cause, operator};
 use crate::run::{Card, OutOfMemory, Peak, Run, Verdict, Workspaces};
-use crate::sections::{SCREEN, Section, Unfold, sections};
+use crate::sections::words::sentence;
+use crate::sections::{COLUMNS, SCREEN, Section, Unfold, sections};
+use crate::why::why;
 
 /// Styles; plain text is readable without them.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +42,7 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
     let mut rows: Vec<(&str, String)> = Vec::new();
     let mut line = |label: &'static str, content: &str| rows.push((label, content.to_owned()));
     if let Some(refusal) = &run.out_of_memory {
-        out_of_memory(refusal, &mut line);
+        out_of_memory(refusal, run.anatomy.as_ref(), &mut line);
     }
     if let Some(peak) = &run.peak {
         peaks(peak, run.card.as_ref(), &mut line);
@@ -133,14 +136,24 @@ pub(crate) fn when(phase: &str, step: u64) -> String {
     }
 }
 
-fn out_of_memory(refusal: &OutOfMemory, line: &mut impl FnMut(&'static str, &str)) {
+fn out_of_memory(
+    refusal: &OutOfMemory,
+    anatomy: Option<&Anatomy>,
+    line: &mut impl FnMut(&'static str, &str),
+) {
     let place = match (&refusal.file, refusal.line) {
         (Some(file), Some(number)) => format!(" at {file}:{number}"),
         _ => String::new(),
     };
     let tried = bytes::text(refusal.tried_bytes);
     let free = refusal.free_bytes.map(|free| format!(" with {} free", bytes::text(free)));
-    line("tried", &format!("{tried}{}{place}", free.unwrap_or_default()));
+    let moment = anatomy.and_then(|anatomy| anatomy.out_of_memory.as_ref());
+    let by = moment.map(|moment| operator(&moment.origin)).unwrap_or_default();
+    line("tried", &format!("{tried}{by}{}{place}", free.unwrap_or_default()));
+    let why = refusal.shortage.as_ref().map(|shortage| sentence(&why(shortage), COLUMNS));
+    for (index, row) in why.into_iter().flatten().enumerate() {
+        line(if index == 0 { "why" } else { "" }, &row);
+    }
     if !refusal.message.is_empty() {
         line("PyTorch", refusal.message.lines().next().unwrap_or_default());
     }

@@ -4,11 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use report::{Explanation, Palette, Unfold};
+use report::{Explanation, Palette};
 
 use crate::cli::ExplainArguments;
 use crate::dissect::dissect;
 use crate::error::Hinted;
+use crate::export;
+use crate::fragments::fragments;
 use crate::load;
 
 /// Says who holds the memory of a recording or a memory snapshot; 0 if there is an answer.
@@ -30,11 +32,15 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
                 .to_owned(),
         );
     }
+    if let Some(path) = &arguments.snapshot {
+        notes.extend(export::write(&recording, &arguments.file, path)?);
+    }
     let explanation = Explanation {
         file: name,
         device: recording.about.device,
         torch: recording.about.torch.clone(),
         complete: recording.about.complete,
+        fragments: fragments(&recording, &anatomy),
         anatomy,
         notes,
     };
@@ -52,7 +58,7 @@ fn show(explanation: &Explanation, arguments: &ExplainArguments) -> Result<()> {
             .with_context(|| format!("cannot write `{}`", path.display()))?,
         None => {}
     }
-    let unfold: Unfold = arguments.unfold.into();
-    anstream::print!("{}", report::explain(explanation, Palette::coloured(), &unfold));
+    let text = report::explain(explanation, Palette::coloured(), &arguments.unfold());
+    anstream::print!("{text}");
     Ok(())
 }

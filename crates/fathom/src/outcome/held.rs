@@ -7,7 +7,9 @@ use anatomy::{Anatomy, Entry, Known};
 use report::{Card, Peak, Run};
 
 use super::files::Seen;
+use super::refusal_that_ended;
 use crate::dissect::{dissect, smallest_card};
+use crate::fragments::fragments;
 
 /// Adds the anatomy of the process that used the card most, if it was recorded.
 pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
@@ -19,7 +21,12 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
         if run.out_of_memory.is_none() {
             run.floor_bytes = smallest_card(&recording);
         }
-        dissect(&recording).map(|(anatomy, notes)| (anatomy, notes, is_whole))
+        let (anatomy, notes) = dissect(&recording)?;
+        // Another process may have ended the run: this one's failures would not be the reason.
+        if let Some(refusal) = run.out_of_memory.as_mut().filter(|_| refusal_that_ended(main).is_some()) {
+            refusal.shortage = fragments(&recording, &anatomy).and_then(|pieces| pieces.shortage);
+        }
+        Ok((anatomy, notes, is_whole))
     });
     match result {
         Ok((mut anatomy, notes, is_whole)) => {

@@ -95,6 +95,7 @@ fn refusal_that_ended(seen: &Seen) -> Option<OutOfMemory> {
         file: uncaught.and_then(|end| end.file.clone()).or_else(|| refusal.file.clone()),
         line: uncaught.and_then(|end| end.line).or(refusal.line),
         message: uncaught.map(|end| end.message.clone()).unwrap_or_default(),
+        shortage: None,
     })
 }
 

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::body::{Body, Held, Place, place};
+use super::fragments::Fragments;
 use crate::explain::Explanation;
+use crate::why::why;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -17,6 +19,8 @@ struct Report<'a> {
     #[serde(flatten)]
     body: Body<'a>,
     out_of_memory: Option<OutOfMemory<'a>>,
+    /// At the failed request, else at the peak; null if the replay does not come that far.
+    fragments: Option<Fragments<'a>>,
     notes: &'a [String],
 }
 
@@ -35,6 +39,11 @@ struct Peak<'a> {
 struct OutOfMemory<'a> {
     tried_bytes: u64,
     free_bytes: u64,
+    /// Who asked.
+    #[serde(flatten)]
+    origin: Place<'a>,
+    /// Why there was no room, in words.
+    reason: Option<String>,
     held: Held<'a>,
 }
 
@@ -42,6 +51,7 @@ struct OutOfMemory<'a> {
 pub fn explain(explanation: &Explanation) -> String {
     let anatomy = &explanation.anatomy;
     let peak = &anatomy.allocated_peak;
+    let shortage = explanation.fragments.as_ref().and_then(|pieces| pieces.shortage.as_ref());
     let report = Report {
         schema: "fathom.explain/1",
         file: &explanation.file,
@@ -61,8 +71,11 @@ pub fn explain(explanation: &Explanation) -> String {
         out_of_memory: anatomy.out_of_memory.as_ref().map(|refusal| OutOfMemory {
             tried_bytes: refusal.tried_bytes,
             free_bytes: refusal.free_bytes,
+            origin: place(&refusal.origin),
+            reason: shortage.map(why),
             held: Held::of(&refusal.at),
         }),
+        fragments: explanation.fragments.as_ref().map(Fragments::of),
         notes: &explanation.notes,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");

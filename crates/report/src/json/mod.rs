@@ -2,6 +2,7 @@
 
 mod body;
 mod explain;
+mod fragments;
 
 use serde::Serialize;
 
@@ -10,6 +11,7 @@ pub use explain::explain;
 use body::{Body, Held, Place, place};
 
 use crate::run::{Run, Verdict, Workspaces};
+use crate::why::why;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -80,6 +82,8 @@ struct OutOfMemory<'a> {
     file: Option<&'a str>,
     line: Option<u64>,
     message: &'a str,
+    /// Why there was no room, in words.
+    reason: Option<String>,
     /// What was alive then.
     held: Option<Held<'a>>,
 }
@@ -175,6 +179,7 @@ fn out_of_memory(run: &Run) -> Option<OutOfMemory<'_>> {
         file: refusal.file.as_deref(),
         line: refusal.line,
         message: &refusal.message,
+        reason: refusal.shortage.as_ref().map(why),
         held: moment.map(|moment| Held::of(&moment.at)),
     })
 }

@@ -1,5 +1,6 @@
 //! The parts of a report that come from an anatomy. By default they fit one screen together.
 
+pub(crate) mod fragments;
 mod holders;
 mod over_time;
 mod totals;
@@ -23,6 +24,7 @@ pub struct Unfold {
     pub tensors: bool,
     pub operators: bool,
     pub phases: bool,
+    pub fragments: bool,
 }
 
 impl Unfold {
@@ -35,6 +37,7 @@ impl Unfold {
             tensors: true,
             operators: true,
             phases: true,
+            fragments: true,
         }
     }
 }

@@ -56,6 +56,12 @@ pub(crate) fn wrap(parts: &[String], separator: &str, width: usize) -> Vec<Strin
     rows.into_iter().map(|row| row.trim_end().to_owned()).collect()
 }
 
+/// A sentence in as many rows as it needs.
+pub(crate) fn sentence(text: &str, width: usize) -> Vec<String> {
+    let words: Vec<String> = text.split(' ').map(ToOwned::to_owned).collect();
+    wrap(&words, " ", width)
+}
+
 /// `25,557,032`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -106,6 +112,7 @@ mod tests {
         );
         let parts = ["one".to_owned(), "two".to_owned(), "three".to_owned()];
         assert_eq!(wrap(&parts, ", ", 10), ["one, two,", "three"]);
+        assert_eq!(sentence("one two three", 8), ["one two", "three"]);
         assert_eq!((count(25557032), count(12)), ("25,557,032".into(), "12".into()));
     }
 }
