@@ -1,11 +1,16 @@
-"""`fathom explain`: who holds the memory of a file, and files that are refused."""
+"""`fathom explain`: who holds the memory of a file, why a request failed, snapshots that are written; files that are
+refused."""
 
+import importlib.util
 import json
+import pickle
+import re
 
 import pytest
 from conftest import PYTHON, ROOT
 
-SNAPSHOT = ROOT / "tests/recorded/kdr2-t2-None_fwd-eager_bwd.pickle"
+RECORDED = ROOT / "tests/recorded"
+SNAPSHOT = RECORDED / "kdr2-t2-None_fwd-eager_bwd.pickle"
 # Keeps every output: 4 KiB more each step.
 LEAK = """
 import torch
@@ -17,6 +22,32 @@ for step in range(50):
     output.sum().backward()
     optimizer.step()
     kept.append(output)
+"""
+# Blocks of all kinds, on two streams; at the end PyTorch's own counts.
+COUNTS = """
+import torch
+kept = [torch.empty(size, dtype=torch.uint8, device="cuda") for size in (100, 5000, 3 << 20, 15 << 20, 200 << 20)]
+with torch.cuda.stream(torch.cuda.Stream()):
+    kept.append(torch.empty(30 << 20, dtype=torch.uint8, device="cuda"))
+del kept[1], kept[2]
+kept.append(torch.empty(1 << 20, dtype=torch.uint8, device="cuda"))
+print("allocated", torch.cuda.memory_allocated())
+print("reserved", torch.cuda.memory_reserved())
+"""
+# Leaves 222 MiB and a bit, cuts what is cached into pieces, and then wants more than the largest of them.
+PIECES = """
+import torch
+MIB = 1 << 20
+def take(size):
+    return torch.empty(size * MIB, dtype=torch.uint8, device="cuda")
+take(1)
+free, total = torch.cuda.mem_get_info()
+filler = take((free // MIB - 222) // 20 * 20)
+take(100)
+first = take(12)
+take(120)
+second = take(90)
+third = take(110)
 """
 
 
@@ -92,3 +123,90 @@ def test_what_is_no_recording_is_refused(fathom, tmp_path):
     path.write_text("fathom, not a recording")
     done = fathom.command("explain", path)
     assert done.returncode == 2 and "text.txt" in done.stderr and "hint:" in done.stderr
+
+
+def memory_viz():
+    """`torch.cuda._memory_viz` by itself: it needs neither torch nor a card."""
+    (path,) = PYTHON.parent.parent.glob("lib/python*/site-packages/torch/cuda/_memory_viz.py")
+    spec = importlib.util.spec_from_file_location("memory_viz", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def exported(fathom, file, folder):
+    """The snapshot that `fathom explain FILE --snapshot` writes, as Python reads it."""
+    path = folder / "exported.pickle"
+    done = fathom.command("explain", file, "--snapshot", path)
+    assert done.returncode == 0, done.stderr
+    return pickle.loads(path.read_bytes())
+
+
+def totals(snapshot):
+    """Reserved and allocated bytes."""
+    blocks = [block for segment in snapshot["segments"] for block in segment["blocks"]]
+    allocated = sum(block["size"] for block in blocks if block["state"] == "active_allocated")
+    return sum(segment["total_size"] for segment in snapshot["segments"]), allocated
+
+
+def told(summary):
+    """A summary of segments without its drawings: how segments of equal size are ordered says nothing."""
+    return [line for line in summary.splitlines() if not line.startswith("[")]
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted(RECORDED.glob("*.p*k*l*"))])
+def test_a_snapshot_is_the_same_when_it_is_written_again(fathom, tmp_path, name):
+    before, after = pickle.loads((RECORDED / name).read_bytes()), exported(fathom, RECORDED / name, tmp_path)
+    viz = memory_viz()
+    assert totals(after) == totals(before)
+    assert told(viz.segsum(after)) == told(viz.segsum(before))
+    assert viz.trace(after) == viz.trace(before)
+
+
+def test_a_recording_becomes_a_snapshot_with_the_counts_of_pytorch(fathom, tmp_path):
+    script = tmp_path / "counts.py"
+    script.write_text(COUNTS)
+    _, done = fathom(PYTHON, script, flags=("--gpu", "rtx3090", "--out", tmp_path / "out"))
+    (file,) = (tmp_path / "out").glob("recording.*.fathom")
+    counts = dict(re.findall(r"^(allocated|reserved) (\d+)$", done.stdout, re.M))
+    snapshot = exported(fathom, file, tmp_path)
+    assert totals(snapshot) == (int(counts["reserved"]), int(counts["allocated"]))
+    viz = memory_viz()
+    lines = viz.trace(snapshot).splitlines()
+    assert sum(" = cudaMalloc(" in line for line in lines) == len(snapshot["segments"])
+    assert f"segments: {len(snapshot['segments'])}" in viz.segsum(snapshot)
+    # Frames are the script's own: memory_viz shows them for every block.
+    frames = [frame for entry in snapshot["device_traces"][0] for frame in entry["frames"]]
+    assert any(frame["filename"].endswith("counts.py") for frame in frames)
+    again = fathom.command("explain", tmp_path / "exported.pickle")
+    assert again.returncode == 0 and "counts.py:" in again.stdout
+
+
+def test_a_run_out_of_memory_is_told_why_and_what_would_have_helped(fathom, tmp_path):
+    script = tmp_path / "pieces.py"
+    script.write_text(PIECES)
+    report, done = fathom(PYTHON, script, flags=("--gpu", "rtx3090", "--out", tmp_path / "out"))
+    reason = report["out_of_memory"]["reason"]
+    assert reason.startswith("No room for 110.0 MiB: the largest free block for it has 88.0 MiB, the card had ")
+    assert reason.endswith("in use; `expandable_segments:True` would have met it"), reason
+    assert re.search(r"^why      No room for 110\.0 MiB", done.stdout, re.M)
+    (file,) = (tmp_path / "out").glob("recording.*.fathom")
+    explained = json.loads(fathom.command("explain", file, "--json", "-").stdout)
+    assert explained["out_of_memory"]["reason"] == reason
+    assert explained["fragments"]["shortage"]["remedy"] == "expandable_segments:True"
+    assert explained["out_of_memory"]["line"] == 5  # inside of `take`
+    text = fathom.command("explain", file).stdout
+    assert len(text.splitlines()) <= 45 and re.search(r"100\.0 MiB  █{6}·{42}  largest free 88\.0 MiB", text)
+    # The replay is right: with that setting the same script runs to its end.
+    helped, done = fathom(
+        PYTHON, script, flags=("--gpu", "rtx3090"), env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    )
+    assert helped["out_of_memory"] is None and helped["exit_code"] == 0, done.stdout
+
+
+def test_the_file_that_is_explained_is_not_overwritten(fathom, tmp_path):
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(SNAPSHOT.read_bytes())
+    done = fathom.command("explain", path, "--snapshot", path)
+    assert done.returncode == 2 and "hint:" in done.stderr
+    assert path.read_bytes() == SNAPSHOT.read_bytes()

@@ -1,6 +1,6 @@
 """PyTorch's own allocator as a service: random programs come in as text, what it did goes out as text.
 
-    fathom run --steps 0 --values off --memory 4GiB -- python tests/differential/server.py
+    fathom run --steps 0 --values off --record off --memory 4GiB -- python tests/differential/server.py
 
 Started by the test `differential` of the crate `allocator`, whose `program.rs` describes the text of a program;
 each ends with `run`. The answer has what the card had, then the final segments and the trace as lines of a

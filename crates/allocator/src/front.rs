@@ -74,3 +74,32 @@ pub(crate) fn fronts(start: &[Segment], events: &[Event], settings: &Settings) -
 fn on_page(entry: &Known, address: u64, page: u64) -> bool {
     page != 0 && entry.first.abs_diff(address).is_multiple_of(page)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fronts of large segments of stream 0, after a state of one page at 0x7f0001400000.
+    fn front(events: &str) -> Option<u64> {
+        let state = "segment 0x7f0001400000 20971520 large stream 0 expandable";
+        let start = recording::text::recording(state).unwrap().finish;
+        let events = recording::text::parse(events).unwrap();
+        fronts(&start, &events, &Settings::default()).get(&((0, 0), true, 0)).copied()
+    }
+
+    #[test]
+    fn pages_mapped_before_the_first_range_tell_where_it_begins() {
+        assert_eq!(front("segment_map 0x7f0002800000 20971520"), None);
+        assert_eq!(front("segment_map 0x7f0000000000 20971520"), Some(0x7f00_0000_0000));
+        // Pages of the small pool, of another stream, and not a whole number of pages before.
+        assert_eq!(front("segment_map 0x7f0000000000 2097152"), None);
+        assert_eq!(front("segment_map 0x7f0000000000 20971520 stream 1"), None);
+        assert_eq!(front("segment_map 0x7f0000200000 20971520"), None);
+    }
+
+    #[test]
+    fn a_segment_that_was_given_up_tells_nothing() {
+        let unmap = "segment_unmap 0x7f0001400000 20971520\n";
+        assert_eq!(front(&format!("{unmap}segment_map 0x7f0000000000 20971520")), None);
+    }
+}

@@ -42,6 +42,7 @@ fn shorten(anatomy: &mut Anatomy, folder: &str) {
             *file = rest.to_owned();
         }
     };
+    anatomy.out_of_memory.iter_mut().for_each(|refusal| cut(&mut refusal.origin.file));
     let refusal = anatomy.out_of_memory.as_mut().map(|refusal| &mut refusal.at);
     for at in [&mut anatomy.allocated_peak, &mut anatomy.reserved_peak].into_iter().chain(refusal) {
         at.raised_by.iter_mut().for_each(|origin| cut(&mut origin.file));

@@ -91,13 +91,12 @@ impl Arena {
 
     /// Takes addresses without memory.
     pub(crate) fn reserve(&mut self, size: u64) -> Result<u64, Failure> {
-        let length = size.next_multiple_of(PAGE);
-        take_first_fit(&mut self.free, length).ok_or(Failure::OutOfMemory)
+        take_first_fit(&mut self.free, granted(size)).ok_or(Failure::OutOfMemory)
     }
 
     /// Gives reserved addresses back.
     pub(crate) fn unreserve(&mut self, start: u64, size: u64) {
-        insert_merged(&mut self.free, start, size.next_multiple_of(PAGE));
+        insert_merged(&mut self.free, start, granted(size));
     }
 
     fn allocate_pages(&mut self, size: u64) -> Result<u64, Failure> {
@@ -169,6 +168,13 @@ fn insert_merged(ranges: &mut BTreeMap<u64, u64>, mut start: u64, mut length: u6
     }
     ranges.insert(start, length);
     (start, length)
+}
+
+/// How much of a reservation is really kept apart. PyTorch reserves a little more than the card has
+/// for each of its segments, which on a card without a limit is more than there are addresses.
+fn granted(size: u64) -> u64 {
+    const MOST: u64 = 2 << 40;
+    size.min(MOST).next_multiple_of(PAGE)
 }
 
 #[cfg(test)]

@@ -36,7 +36,8 @@ pub fn explain(explanation: &Explanation, palette: Palette, unfold: &Unfold) -> 
         Section { label: "peak", rows: peaks(&explanation.anatomy) },
     ];
     let pools = Section { label: "pools", rows: fragments::pools(&pieces, unfold.fragments) };
-    let notes = explanation.notes.iter().map(|note| Section { label: "note", rows: vec![note.clone()] });
+    let notes =
+        explanation.notes.iter().map(|note| Section { label: "note", rows: vec![note.clone()] });
     let notes: Vec<Section> = notes.collect();
     let taken = 1 + lines_of(&first) + pools.rows.len() + lines_of(&notes);
     let (body, map) = body(explanation, &pieces, unfold, SCREEN.saturating_sub(taken));
@@ -44,9 +45,12 @@ pub fn explain(explanation: &Explanation, palette: Palette, unfold: &Unfold) -> 
     let style = palette.label;
     let rows = all.flat_map(|Section { label, rows }| {
         let labels = std::iter::once(label).chain(std::iter::repeat(""));
-        labels.zip(rows).map(|(label, row)| {
-            format!("{style}{label:LABEL_WIDTH$}{style:#}{row}").trim_end().to_owned() + "\n"
-        }).collect::<Vec<String>>()
+        labels
+            .zip(rows)
+            .map(|(label, row)| {
+                format!("{style}{label:LABEL_WIDTH$}{style:#}{row}").trim_end().to_owned() + "\n"
+            })
+            .collect::<Vec<String>>()
     });
     rows.fold(heading(explanation), |text, row| text + &row)
 }

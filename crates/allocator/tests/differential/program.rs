@@ -65,11 +65,11 @@ impl Program {
 
     /// The settings of its first lines.
     pub(crate) fn first_settings(&self) -> String {
-        let settings = self.0[..self.head()].iter().filter_map(|operation| match operation {
+        let mut settings = self.0[..self.head()].iter().filter_map(|operation| match operation {
             Operation::Settings(settings) => Some(settings.clone()),
             _ => None,
         });
-        settings.last().unwrap_or_default()
+        settings.next_back().unwrap_or_default()
     }
 }
 

@@ -1,9 +1,13 @@
 //! `fathom explain`.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use recording::Recording;
 use report::{Explanation, Palette};
 
 use crate::cli::ExplainArguments;
@@ -17,10 +21,19 @@ use crate::load;
 pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     let recordings = load::load(&arguments.file)?;
     let recording = load::choose(recordings, &arguments.file, arguments.device)?;
-    let name = arguments.file.display().to_string();
-    let (anatomy, mut notes) = dissect(&recording).map_err(|why| {
+    let mut explanation = explanation(&recording, &arguments.file)?;
+    if let Some(path) = &arguments.snapshot {
+        explanation.notes.extend(export::write(&recording, &arguments.file, path)?);
+    }
+    show(&explanation, arguments)?;
+    Ok(0)
+}
+
+fn explanation(recording: &Recording, file: &Path) -> Result<Explanation> {
+    let file = file.display().to_string();
+    let (anatomy, mut notes) = dissect(recording).map_err(|why| {
         let hint = "settings of PyTorch's native allocator, torch 1.13 and newer, can be replayed";
-        Hinted::error(format!("`{name}`: {why}"), hint)
+        Hinted::error(format!("`{file}`: {why}"), hint)
     })?;
     let is_ours = anatomy.has_names;
     if is_ours && !recording.about.complete {
@@ -32,20 +45,15 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
                 .to_owned(),
         );
     }
-    if let Some(path) = &arguments.snapshot {
-        notes.extend(export::write(&recording, &arguments.file, path)?);
-    }
-    let explanation = Explanation {
-        file: name,
+    Ok(Explanation {
+        file,
         device: recording.about.device,
         torch: recording.about.torch.clone(),
         complete: recording.about.complete,
-        fragments: fragments(&recording, &anatomy),
+        fragments: fragments(recording, &anatomy),
         anatomy,
         notes,
-    };
-    show(&explanation, arguments)?;
-    Ok(0)
+    })
 }
 
 fn show(explanation: &Explanation, arguments: &ExplainArguments) -> Result<()> {

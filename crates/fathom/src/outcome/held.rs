@@ -23,7 +23,9 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
         }
         let (anatomy, notes) = dissect(&recording)?;
         // Another process may have ended the run: this one's failures would not be the reason.
-        if let Some(refusal) = run.out_of_memory.as_mut().filter(|_| refusal_that_ended(main).is_some()) {
+        if let Some(refusal) =
+            run.out_of_memory.as_mut().filter(|_| refusal_that_ended(main).is_some())
+        {
             refusal.shortage = fragments(&recording, &anatomy).and_then(|pieces| pieces.shortage);
         }
         Ok((anatomy, notes, is_whole))

@@ -56,9 +56,16 @@ pub(crate) fn wrap(parts: &[String], separator: &str, width: usize) -> Vec<Strin
     rows.into_iter().map(|row| row.trim_end().to_owned()).collect()
 }
 
-/// A sentence in as many rows as it needs.
+/// A sentence in as many rows as it needs; a number stays with its unit.
 pub(crate) fn sentence(text: &str, width: usize) -> Vec<String> {
-    let words: Vec<String> = text.split(' ').map(ToOwned::to_owned).collect();
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let is_unit = ["B", "KiB", "MiB", "GiB"].iter().any(|unit| word.starts_with(unit));
+        match words.last_mut().filter(|_| is_unit) {
+            Some(number) => *number += &format!(" {word}"),
+            None => words.push(word.to_owned()),
+        }
+    }
     wrap(&words, " ", width)
 }
 
@@ -112,7 +119,7 @@ mod tests {
         );
         let parts = ["one".to_owned(), "two".to_owned(), "three".to_owned()];
         assert_eq!(wrap(&parts, ", ", 10), ["one, two,", "three"]);
-        assert_eq!(sentence("one two three", 8), ["one two", "three"]);
+        assert_eq!(sentence("one two 3 MiB, four", 9), ["one two", "3 MiB,", "four"]);
         assert_eq!((count(25557032), count(12)), ("25,557,032".into(), "12".into()));
     }
 }

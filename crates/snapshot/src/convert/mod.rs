@@ -44,7 +44,9 @@ fn convert(snapshot: &Snapshot, device: u32) -> Recording {
         let derived = pools.next().unwrap_or_default();
         events.extend(event(entry, pool.unwrap_or(derived), &mut owners));
         if entry.action == Action::Oom {
-            events.push(Event::Mark(Mark::Owner { address: 0, owner: owners.of(entry) }));
+            let owner = owners.of(entry);
+            let is_known = owner != OwnerId(0);
+            events.extend(is_known.then_some(Event::Mark(Mark::Owner { address: 0, owner })));
         }
     }
     events.extend(older(snapshot, device, trace, &mut owners));
