@@ -51,9 +51,10 @@ fn read() -> Config {
 
 /// The launcher has checked the name; a wrong one here comes from a hand-set variable.
 fn card(memory_bytes: Option<u64>) -> Card {
-    let mut card = match env::var(name::GPU).ok().filter(|text| !text.is_empty()) {
-        None => gpus::unlimited(),
-        Some(text) => gpus::find(&text).cloned().unwrap_or_else(|error| {
+    let name = env::var(name::GPU).unwrap_or_default();
+    let mut card = match name.as_str() {
+        "" | "unlimited" => gpus::unlimited(),
+        text => gpus::find(text).cloned().unwrap_or_else(|error| {
             eprintln!("fathom: {error}; the phantom goes on with unlimited memory");
             gpus::unlimited()
         }),
