@@ -56,7 +56,7 @@ seed = int(torch.randint(2**31, ()))
 torch.manual_seed(1)
 by_adjoint = sde(state, [0, 1])[-1]
 direct = through_steps(state)
-found["sde forward"] = float((by_adjoint - direct).abs().max())
+found["sde forward"] = float((by_adjoint - direct).abs().max().detach())
 inputs = [state, *sde.parameters()]
 both = [torch.cat([g.flatten() for g in torch.autograd.grad(x.square().sum(), inputs)]) for x in (by_adjoint, direct)]
 found["sde gradient"] = float((both[0] - both[1]).norm() / both[1].norm())
@@ -198,7 +198,7 @@ def test_the_avatar_model_comes_near_the_number_of_the_document(avatar):
 
 def test_the_adjoint_of_the_sde_gives_the_gradient_of_its_steps(stdiff):
     assert stdiff["sde forward"] < 1e-5
-    assert stdiff["sde gradient"] < 0.05
+    assert stdiff["sde gradient"] < 0.002
 
 
 def test_naive_and_fused_attention_and_checkpointing_compute_the_same(stdiff):

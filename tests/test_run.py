@@ -368,6 +368,19 @@ x = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(99)]
     assert 22 << 30 < report["peak"]["allocated_bytes"] <= report["peak"]["device_bytes"] <= report["gpu"]["memory_bytes"]
 
 
+def test_expandable_segments_without_a_card(fathom):
+    """PyTorch reserves addresses for a little more than the card has: here more than a process has."""
+    env = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    report, done = fathom(PYTHON, "-c", TRAIN, env=env)
+    assert (report["verdict"], report["steps"]) == ("fits", 3), done.stderr
+    assert sum(row["bytes"] for row in report["categories"]) == report["peak"]["allocated_bytes"]
+
+
+def test_tracebacks_are_the_users_own(fathom):
+    report, done = fathom.script("fails")
+    assert "Traceback" in done.stderr and "fathom/" not in done.stderr.split("Traceback")[1]
+
+
 def test_what_is_not_simulated_says_so(fathom):
     """The scripts of test_scripts.py run with FATHOM_STRICT=1: they call nothing of the kind."""
     code = ONE + "; import ctypes; f = ctypes.CDLL(None).%s; f(); f(); print('went on')" % UNSIMULATED

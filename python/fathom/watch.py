@@ -21,7 +21,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from . import functions, values
-from .stacks import is_library
+from .stacks import Stacks, is_library
 
 PEAKS = ("allocated", "reserved", "requested")
 
@@ -236,7 +236,7 @@ class Watch:
 
         def excepthook(kind, error, trace):
             self.end = describe(error)
-            inner(kind, error, trace)
+            inner(kind, error, without_ours(trace))
 
         sys.excepthook = excepthook
         atexit.register(self.finish)
@@ -298,6 +298,22 @@ def describe(error):
         seen.add(id(link))
         link = link.__cause__ or link.__context__
     return {"kind": "exception", "type": type(error).__name__, "message": str(error)[:2000]}
+
+
+def without_ours(trace):
+    """A traceback as it would be without us; also where it is printed as part of another error."""
+    first = last = None
+    while trace is not None:
+        if not Stacks.is_our_file(trace.tb_frame.f_code.co_filename):
+            if last is None:
+                first = trace
+            else:
+                last.tb_next = trace
+            last = trace
+        trace = trace.tb_next
+    if last is not None:
+        last.tb_next = None
+    return first
 
 
 def user_frame(frame):

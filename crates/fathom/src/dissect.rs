@@ -35,6 +35,15 @@ pub(crate) fn smallest_card(recording: &Recording) -> Option<u64> {
     if is_whole { floor(&requests, &settings) } else { None }
 }
 
+/// A file as people name it from the folder the command was given in.
+pub(crate) fn from_here(file: String) -> String {
+    let folder = std::env::current_dir().unwrap_or_default();
+    match file.strip_prefix(&format!("{}/", folder.display())) {
+        Some(rest) => rest.to_owned(),
+        None => file,
+    }
+}
+
 /// Files below the folder the command was given in are named from there, as people name them.
 fn shorten(anatomy: &mut Anatomy, folder: &str) {
     let cut = |file: &mut String| {

@@ -64,8 +64,7 @@ peak     allocated 16.0 MiB in forward, step 3 (requested 16.0 MiB)
          raised by addmm in layers.1 at train.py:8
 model    2,097,152 parameters, 1,048,576 frozen
 ledger   card 1.00 GiB = reserved 22.0 MiB + free 902.0 MiB + context 100.0 MiB
-         reserved 22.0 MiB = tensors 8.0 MiB + rounding 508 B + fragments 14.0 MiB
-         allocated peak: reserved 22.0 MiB = tensors 16.0 MiB + rounding 1016 B + fragments 6.0 MiB
+         reserved 22.0 MiB = tensors 16.0 MiB + rounding 1016 B + fragments 6.0 MiB
 held     weights            8.0 MiB   50 %  ████████████████████████████████████████████
          temporaries        8.0 MiB   50 %  ████████████████████████████████████████████
          rounding 1016 B

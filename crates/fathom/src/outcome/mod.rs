@@ -11,6 +11,7 @@ use report::{FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Works
 
 use self::files::{Moment, Process, Seen, read_all};
 use self::notes::notes;
+use crate::dissect::from_here;
 use crate::launch::Ended;
 use crate::settings::Settings;
 
@@ -75,7 +76,7 @@ fn refusal_that_ended(seen: &Seen) -> Option<OutOfMemory> {
         // Allocators without observers: the card itself knows what it refused last.
         return Some(OutOfMemory {
             tried_bytes: seen.page.devices[seen.device().0].refused_bytes,
-            file: end.file.clone(),
+            file: end.file.clone().map(from_here),
             line: end.line,
             message: end.message.clone(),
             ..OutOfMemory::default()
@@ -92,7 +93,10 @@ fn refusal_that_ended(seen: &Seen) -> Option<OutOfMemory> {
         free_bytes: Some(refusal.free_bytes),
         phase: refusal.phase.clone(),
         step: refusal.step,
-        file: uncaught.and_then(|end| end.file.clone()).or_else(|| refusal.file.clone()),
+        file: uncaught
+            .and_then(|end| end.file.clone())
+            .or_else(|| refusal.file.clone())
+            .map(from_here),
         line: uncaught.and_then(|end| end.line).or(refusal.line),
         message: uncaught.map(|end| end.message.clone()).unwrap_or_default(),
         shortage: None,

@@ -54,11 +54,13 @@ pub(super) fn ledger(anatomy: &Anatomy, at: &Dissection, is_full: bool) -> Vec<S
         let whole = at.ledger.iter().find(|row| row.name == "reserved");
         whole.map(|whole| sum(whole, &at.ledger, 2, when)).unwrap_or_default()
     };
-    rows.extend(reserved(most, ""));
-    if most.ledger != at.ledger {
-        let is_peak = at.time == anatomy.allocated_peak.time;
-        rows.extend(reserved(at, if is_peak { "allocated peak: " } else { "when it failed: " }));
-    }
+    // What fills the card when most is in use says more than the moment at which the cache is largest.
+    let when = match (most.reserved == at.reserved, at.time == anatomy.allocated_peak.time) {
+        (true, _) => "",
+        (false, true) => "allocated peak: ",
+        (false, false) => "when it failed: ",
+    };
+    rows.extend(reserved(at, when));
     rows
 }
 
