@@ -200,3 +200,31 @@ def test_python_records_by_itself(fathom, tmp_path):
     assert explained.returncode == 0, explained.stderr
     found = {row["name"]: row["bytes"] for row in json.loads((tmp_path / "explain.json").read_text())["categories"]}
     assert found["optimizer"] == sizes(done)["optimizer"] and found["weights"] == sizes(done)["weights"]
+
+
+NESTED = """
+import torch
+class Again(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        [x] = ctx.saved_tensors
+        with torch.enable_grad():
+            again = x.detach().requires_grad_()
+            return torch.autograd.grad((again * 2).tanh(), again, gradient)[0]
+model = torch.nn.Linear(1024, 1024).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    Again.apply(model(torch.randn(8192, 1024, device="cuda"))).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_backward_pass_inside_another_is_still_backward(fathom):
+    report, done = fathom(PYTHON, "-c", NESTED, flags=("--gpu", "rtx3090"))
+    assert report["verdict"] == "fits" and report["peak"]["phase"] == "backward", done.stderr
+    assert {row["born_phase"] for row in report["tensors"] if row["node"]} <= {"backward"}

@@ -101,7 +101,7 @@ class Watch:
             self.stop()
 
     def is_enough(self):
-        taken = [self.steps.get(known, 0) for known in self.known]
+        taken = [self.steps.get(known, 0) for known in self.known] or [0]
         return min(taken) >= self.wanted_steps or max(taken) >= PATIENCE * self.wanted_steps
 
     def stop(self):
@@ -153,15 +153,19 @@ class Watch:
         inner = torch.autograd._engine_run_backward
 
         def run_backward(*args, **kwargs):
-            self.is_evaluating = False
-            self.measure("forward")
-            self.built, self.in_phase = True, "backward"
-
             def run():
                 return values.run_backward(inner, args, kwargs, self.parameters)
 
-            try:
+            def run_recorded():
                 return run() if self.recorder is None else self.recorder.backward.run(run, args[0])
+
+            if self.in_phase == "backward":  # a node that runs a backward pass of its own
+                return run_recorded()
+            self.is_evaluating = False
+            self.measure("forward")
+            self.built, self.in_phase = True, "backward"
+            try:
+                return run_recorded()
             finally:
                 self.measure("backward")
                 self.in_phase = None
