@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use recording::{BlockState, Event, Owner, OwnerId, Recording, Segment};
+use recording::{BlockState, Event, Mark, Owner, OwnerId, Recording, Segment};
 
 use crate::convert::MOST_DEVICES;
 use crate::model::{
@@ -19,8 +19,15 @@ pub fn from_recording(recording: &Recording, finish: &[Segment]) -> Snapshot {
     let mut writer = Writer::new(recording);
     // Torch counts devices in a signed byte; a larger number is no device of a real process.
     let device = recording.about.device.min(MOST_DEVICES as u32 - 1);
-    let trace: Vec<TraceEntry> =
-        recording.events.iter().filter_map(|event| writer.entry(event)).collect();
+    let mut trace: Vec<TraceEntry> = Vec::with_capacity(recording.events.len());
+    for event in &recording.events {
+        match *event {
+            Event::Mark(Mark::Owner { address, owner }) => {
+                writer.own(address, owner, trace.last_mut());
+            }
+            _ => trace.extend(writer.entry(event)),
+        }
+    }
     let segments = finish.iter().map(|segment| writer.segment(segment, device)).collect();
     let mut device_traces = vec![Vec::new(); device as usize];
     device_traces.push(trace);
@@ -121,6 +128,18 @@ impl<'a> Writer<'a> {
         let found = (Some(stack), Some(names));
         self.owners.insert(id, found);
         found
+    }
+
+    /// Who made an allocation that is older than the trace; or whose request it was that just failed.
+    fn own(&mut self, address: u64, owner: OwnerId, last: Option<&mut TraceEntry>) {
+        if address != 0 {
+            let stream = self.stream_of(address);
+            self.live.insert(address, (owner, stream));
+        } else if let Some(failed) = last.filter(|entry| entry.action == Action::Oom) {
+            let (stack, names) = self.owner(owner);
+            failed.stack = stack;
+            failed.user_metadata = failed.user_metadata.and(names);
+        }
     }
 
     fn entry(&mut self, event: &Event) -> Option<TraceEntry> {
