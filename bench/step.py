@@ -41,8 +41,9 @@ def measure(device):
     print("RESULT", json.dumps(statistics.median(seconds[2:])))
 
 
-def case(device, values):
-    command = [FATHOM, "run", "--quiet", "--steps", "0", "--values", values, "--", sys.executable, __file__, device]
+def case(device, values, record="off"):
+    flags = ["--quiet", "--steps", "0", "--values", values, "--record", record]
+    command = [FATHOM, "run", *flags, "--", sys.executable, __file__, device]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return next(json.loads(line[7:]) for line in output.splitlines() if line.startswith("RESULT "))
 
@@ -67,10 +68,13 @@ def start_up(with_fathom):
 
 def main():
     bare, values, meta = case("cuda", "off"), case("cuda", "on"), case("meta", "off")
+    recorded = case("cuda", "on", "on")
     print("| BERT-large step | seconds | against meta |\n| --- | ---: | ---: |")
     print(f"| phantom | {bare:.3f} | {meta / bare:.0f} x faster |")
     print(f"| phantom with true small values | {values:.3f} | {meta / values:.0f} x faster |")
+    print(f"| the same, recorded | {recorded:.3f} | {meta / recorded:.0f} x faster |")
     print(f"| meta device | {meta:.3f} | 1 |")
+    print(f"\nrecording: {recorded / values:.2f} x the step without it")
     plain, under = start_up(False), start_up(True)
     print(f"\nimport torch: {plain:.2f} s without the command, {under:.2f} s under it (+{under - plain:.2f} s)")
 

@@ -50,6 +50,10 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
     if let Some(cause) = run.anatomy.as_ref().and_then(cause) {
         line("", &cause);
     }
+    if let Some(floor) = run.floor_bytes {
+        let floor = bytes::text(floor);
+        line("", &format!("a card of {floor} would still do (replayed, context included)"));
+    }
     if !run.fits_on.is_empty() {
         let cards: Vec<String> = run
             .fits_on
