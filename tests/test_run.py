@@ -368,6 +368,14 @@ x = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(99)]
     assert 22 << 30 < report["peak"]["allocated_bytes"] <= report["peak"]["device_bytes"] <= report["gpu"]["memory_bytes"]
 
 
+@pytest.mark.parametrize("gpu", ["rtx4090", "v100-32g"])
+def test_kernels_of_another_architecture(fathom, gpu):
+    """Torch has no kernels of these cards' own architecture: its libraries choose by those it has."""
+    code = "import torch; x = torch.randn(99999, device='cuda'); print(x.topk(9)[0].shape, x.cumsum(0).shape, x.sort()[0].shape)"
+    report, done = fathom(PYTHON, "-c", code, flags=("--gpu", gpu))
+    assert report["verdict"] == "fits" and "torch.Size([9])" in done.stdout, done.stderr
+
+
 def test_expandable_segments_without_a_card(fathom):
     """PyTorch reserves addresses for a little more than the card has: here more than a process has."""
     env = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}

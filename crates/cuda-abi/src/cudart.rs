@@ -101,6 +101,7 @@ macro_rules! cudart {
                 error::take_last => fn cudaGetLastError() -> c_int;
                 error::peek_last => fn cudaPeekAtLastError() -> c_int;
                 module::register_fat_binary => fn __cudaRegisterFatBinary(binary: Address) -> Handle;
+                fat_binary::register_function => fn __cudaRegisterFunction(binary: Handle, function: Handle) -> c_int;
                 launch::push_configuration => fn __cudaPushCallConfiguration() -> c_int;
                 module::init => fn __cudaInitModule(binary: Handle) -> c_char;
             }
@@ -115,7 +116,7 @@ macro_rules! cudart {
                 cudaUserObjectRelease, cudaGraphDebugDotPrint, cudaGraphUpload, cudaProfilerStart,
                 cudaProfilerStop, cudaSetDeviceFlags, cudaCtxResetPersistingL2Cache,
                 cudaStreamSetAttribute, cudaStreamAttachMemAsync,
-                __cudaRegisterFatBinaryEnd, __cudaRegisterFunction, __cudaRegisterVar,
+                __cudaRegisterFatBinaryEnd, __cudaRegisterVar,
                 __cudaRegisterManagedVar, __cudaUnregisterFatBinary, __cudaPopCallConfiguration,
             }
             refused {

@@ -20,6 +20,7 @@ mod driver;
 mod error;
 mod event;
 mod export;
+mod fat_binary;
 mod ffi;
 mod fft;
 mod fresh;

@@ -8,6 +8,7 @@ use cuda_abi::types::{Address, FuncAttributes, Handle};
 
 use crate::doorway;
 use crate::error::Answer;
+use crate::fat_binary;
 use crate::ffi::Raw;
 use crate::memory;
 use crate::state::{lock, new_handle, phantom};
@@ -16,9 +17,9 @@ use crate::state::{lock, new_handle, phantom};
 const REGISTERS: c_int = 32;
 
 /// The first fat binary a process registers is torch's: the moment to open the doorway.
-pub(crate) fn register_fat_binary(_binary: Address) -> Handle {
+pub(crate) fn register_fat_binary(binary: Address) -> Handle {
     doorway::open();
-    new_handle()
+    fat_binary::register(binary)
 }
 
 pub(crate) fn init(_binary: Handle) -> c_char {
@@ -35,8 +36,8 @@ fn capability() -> Result<c_int, crate::error::Failure> {
     Ok((10 * major + minor) as c_int)
 }
 
-pub(crate) fn function_attributes(out: &mut FuncAttributes, _function: Handle) -> Answer {
-    let capability = capability()?;
+pub(crate) fn function_attributes(out: &mut FuncAttributes, function: Handle) -> Answer {
+    let capability = fat_binary::architecture_of(function, capability()?);
     *out = FuncAttributes {
         max_threads_per_block: 1024,
         num_regs: REGISTERS,
@@ -49,11 +50,11 @@ pub(crate) fn function_attributes(out: &mut FuncAttributes, _function: Handle) -
 }
 
 /// Attributes by the driver's numbers.
-pub(crate) fn function_attribute(out: &mut c_int, attribute: c_int, _function: Handle) -> Answer {
+pub(crate) fn function_attribute(out: &mut c_int, attribute: c_int, function: Handle) -> Answer {
     *out = match attribute {
         0 => 1024,
         4 => REGISTERS,
-        5 | 6 => capability()?,
+        5 | 6 => fat_binary::architecture_of(function, capability()?),
         8 => 48 << 10,
         _ => 0,
     };

@@ -32,10 +32,17 @@ pub(crate) struct Server {
     pub(crate) torch: String,
     /// The raw streams.
     pub(crate) streams: Vec<u64>,
+    /// Command and Python.
+    programs: (PathBuf, PathBuf),
+    answered: usize,
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
+
+/// Programs one process answers: PyTorch keeps statistics of every pool there ever was, and reading
+/// them takes longer and longer.
+const LIFETIME: usize = 400;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -61,11 +68,17 @@ impl Server {
             eprintln!("SKIPPED: {lacks}; `{variable}` and `FATHOM_COMMAND` name them");
             return None;
         };
-        let mut child = Command::new(command)
+        let server = Server::launch(command, python);
+        assert!(server.torch.starts_with(version), "torch {}, not {version}", server.torch);
+        Some(server)
+    }
+
+    fn launch(command: PathBuf, python: PathBuf) -> Server {
+        let mut child = Command::new(&command)
             // Not recorded: PyTorch has one history of memory, and this test reads it.
             .args(["run", "--steps", "0", "--values", "off", "--record", "off"])
             .args(["--memory", "4GiB", "--"])
-            .arg(python)
+            .arg(&python)
             .arg(root().join("tests/differential/server.py"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -75,10 +88,10 @@ impl Server {
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let (torch, streams) = (String::new(), Vec::new());
-        let mut server = Server { torch, streams, child, input, output };
+        let programs = (command, python);
+        let mut server = Server { torch, streams, programs, answered: 0, child, input, output };
         server.greet();
-        assert!(server.torch.starts_with(version), "torch {}, not {version}", server.torch);
-        Some(server)
+        server
     }
 
     fn greet(&mut self) {
@@ -105,6 +118,11 @@ impl Server {
 
     /// PyTorch's answer to a program.
     pub(crate) fn run(&mut self, program: &Program) -> Result<Answer, String> {
+        if self.answered == LIFETIME {
+            let (command, python) = self.programs.clone();
+            *self = Server::launch(command, python);
+        }
+        self.answered += 1;
         let input = self.input.as_mut().expect("open until the end");
         writeln!(input, "{program}run").and_then(|()| input.flush()).expect("PyTorch's side reads");
         let mut answer = Answer::default();
