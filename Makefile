@@ -1,5 +1,6 @@
 # make demo    set up everything and run the first example on a phantom RTX 3090
 # make test    every test; make build: the command and a Python with torch; make fmt lint: tidy
+# make cases   runs the case studies of examples/ again and writes their tables
 # make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make bench bench-allocator: speed
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python fmt lint fuzz bench bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python fmt lint fuzz cases bench bench-allocator clean
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -51,6 +52,10 @@ fuzz:
 # Proves of a recording that its owners sum to what PyTorch counts, event by event.
 checker:
 	cargo build --release --quiet -p anatomy --example check
+
+# Ninety runs, two at a time: about ten minutes.
+cases: build
+	$(VENV)/bin/python examples/cases.py --two
 
 bench: build $(VENV)/test.stamp
 	$(VENV)/bin/python bench/step.py

@@ -2,6 +2,7 @@
 
     python examples/cases.py                  every run, then every README
     python examples/cases.py avatar stdiff    these cases only
+    python examples/cases.py --two            two runs at once
     python examples/cases.py --missing        only runs that measured.json does not have
     python examples/cases.py --write          no runs: the READMEs anew from measured.json
     python examples/cases.py --check          no runs, nothing written: exit code 1 if a README is stale
@@ -18,12 +19,14 @@ import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FATHOM, PYTHON = "target/release/fathom", ".venv/bin/python"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
+PEAK = ("allocated_bytes", "reserved_bytes", "device_bytes", "step", "phase", "module", "operator")
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ SIZES = ["xs_4", "tiny_4", "s_4", "b_4", "l_4", "xl_4", "xs_2", "tiny_2", "s_2",
 FULL = "DIT_FREEZE_BACKBONE=false"
 # What does not fit a T4 is run again where there is no end, to know what it needs.
 TOO_LARGE = ["l_4", "xl_4", "b_2", "l_2", "xl_2"]
+UNET = "STDiff.Diffusion.unet_config"
 EXPANDABLE = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 NO_SPLIT_LIMIT = {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:100000"}
 
@@ -82,7 +86,6 @@ RUNS = {
         uni3d("groups_512_48", "uni3d-128x512", "rtx-a6000"),
         uni3d("groups_512_80", "uni3d-128x512", "a100-80g"),
         uni3d("blocks", "uni3d-128x512", "h200", "checkpoint_blocks=true"),
-        uni3d("blocks_48", "uni3d-128x512", "rtx-a6000", "checkpoint_blocks=true"),
         uni3d("encoder", "uni3d-128x512", "h200", "checkpoint_encoder=true"),
         uni3d("cache", "uni3d-128x512", "h200", "empty_cache=true"),
         uni3d("naive", "uni3d-128x512", "h200", "fused_attention=false"),
@@ -100,8 +103,7 @@ RUNS = {
         stdiff("ten", "ten-frames"),
         stdiff("naive", "naive-attention"),
         stdiff("naive_80", "naive-attention", "a100-80g"),
-        stdiff("naive_64", "naive-attention", None, "STDiff.Diffusion.unet_config.attention_head_dim=[null,64,64,64,64]"),
-        stdiff("head_64", "document", "a100-80g", "STDiff.Diffusion.unet_config.attention_head_dim=[null,64,64,64,64]"),
+        stdiff("naive_64", "naive-attention", None, f"{UNET}.attention_head_dim=[null,64,64,64,64]"),
         stdiff("two", "checkpointing", "rtx-a6000"),
         stdiff("every", "checkpointing-every-level", "rtx3090"),
         stdiff("fp32", "document", None, "Training.mixed_precision=no"),
@@ -129,12 +131,12 @@ RUNS = {
         dit3d("patches", "document", "t4", "DIT_PATCH_SIZE=[2,16,16]"),
         dit3d("checkpointed", "document", "t4", "GRADIENT_CHECKPOINTING=true"),
         dit3d("before", "before", None),
-        dit3d("before_small", "before", "t4", "INPUT_SHAPE=[3,16,64,64]", "DIT_VIDEO_SIZE=[16,64,64]", "BATCH_SIZE=1"),
+        dit3d("before_fused", "before", "t4", "FUSED_ATTENTION=true"),
         dit3d("s_2_fused", "s-2", "t4", FULL, "FUSED_ATTENTION=true"),
         dit3d("s_2_checkpointed", "s-2", "t4", FULL, "GRADIENT_CHECKPOINTING=true"),
-        dit3d("s_2_amp", "s-2", "t4", FULL, "MIXED_PRECISION=true"),
         dit3d("b_2_fused", "b-2", "t4", FULL, "FUSED_ATTENTION=true"),
         dit3d("b_2_checkpointed", "b-2", "t4", FULL, "GRADIENT_CHECKPOINTING=true"),
+        dit3d("l_2_both", "l-2", "t4", FULL, "FUSED_ATTENTION=true", "GRADIENT_CHECKPOINTING=true"),
     ],
     "avatar": [
         Run("document", "document", "a10g"),
@@ -144,6 +146,9 @@ RUNS = {
         Run("count", "document", "a10g", script="count"),
     ],
 }  # fmt: skip
+
+# The runs whose reports are shown.
+SHOWN = {"uni3d-dp3": "stated", "stdiff": "document", "bev-graph": "before", "dit3d": "document", "avatar": "document"}
 
 # -- measuring ------------------------------------------------------------------------------------------
 
@@ -160,7 +165,7 @@ def measure(case, run):
         report = json.loads(path.read_text())
     if report["verdict"] not in ("fits", "does_not_fit"):
         sys.exit(f"{case}, {run.name}: {report['verdict']}\n{done.stdout}{done.stderr}")
-    return kept(report, done.stdout, run)
+    return kept(report, done.stdout, case, run)
 
 
 def environment(changes):
@@ -170,49 +175,50 @@ def environment(changes):
     return {**clean, **changes}
 
 
-def kept(report, output, run):
+def kept(report, output, case, run):
     text = output.splitlines()
     start = next(number for number, line in enumerate(text) if re.match("FITS|DOES NOT FIT", line))
-    peak, gpu, failure = report["peak"], report["gpu"], report["out_of_memory"]
-    return {
-        "command": " ".join([f"{name}={value}" for name, value in run.environment.items()] + run.words("CASE")[2:]),
+    peak, gpu, failure = report["peak"], report["gpu"] or {}, report["out_of_memory"]
+    result = {
+        "command": " ".join([f"{name}={value}" for name, value in run.environment.items()] + run.words(case)[2:]),
         "software": {name: report["software"][name] for name in ("torch", "cudnn", "workspaces")},
-        "gpu": {name: gpu[name] for name in ("title", "memory_bytes", "context_bytes", "context_known")},
+        "gpu": {name: gpu.get(name) for name in ("title", "memory_bytes", "context_bytes", "context_known")},
         "verdict": report["verdict"],
         "steps": report["steps"],
-        "peak": {name: value for name, value in peak.items() if name != "reserved_by"},
+        "peak": {name: peak[name] for name in PEAK},
         "floor_bytes": report["floor_bytes"],
         "parameters": report["parameters"],
         "categories": {row["name"]: row["bytes"] for row in report["categories"] if row["bytes"]},
         "modules": [[m["path"], m["bytes"], m["saved_bytes"]] for m in modules(report)],
-        "lines": [[f"{row['file']}:{row['line']}", row["bytes"]] for row in report["lines"][:5]],
+        "lines": [[f"{row['file']}:{row['line']}", row["bytes"]] for row in report["lines"][:3]],
         "operators": {row["name"]: row["bytes"] for row in report["operators"][:6]},
         "ledger": {row["name"]: row["bytes"] for row in report["peak_ledger"]},
         "saved": report["saved"],
         "out_of_memory": failure and {n: failure[n] for n in ("tried_bytes", "free_bytes", "phase", "step", "message")},
         "printed": [line for line in text[:start] if not line.startswith("step ")],
-        "report": [re.sub(r" · [\d.]+ s · ", " · ", line) for line in text[start:]],
     }
+    if SHOWN[case] == run.name:
+        result["report"] = [re.sub(r" · [\d.]+ s · ", " · ", line) for line in text[start:]]
+    return result
 
 
-def modules(report, deepest=3, most=40):
-    """The largest modules that are not nested too deeply, in order of their bytes."""
+def modules(report, deepest=4, most=16):
+    """The largest modules that are not nested too deeply: what they hold at the peak, and what of it is saved."""
     outer = [m for m in report["modules"] if m["path"] and m["path"].count(".") < deepest]
-    return sorted(outer, key=lambda m: (-m["bytes"], m["path"]))[:most]
+    return sorted(outer, key=lambda m: (-m["saved_bytes"], -m["bytes"], m["path"]))[:most]
 
 
-def measure_case(case, only_missing):
+def measure_case(case, only_missing=False, at_once=1):
     path = ROOT / "examples" / case / "measured.json"
     before = json.loads(path.read_text()) if only_missing and path.exists() else {}
     results = {}
-    for run in RUNS[case]:
-        known = before.get(run.name)
-        results[run.name] = known or measure(case, run)
-        if not known:
-            peak = results[run.name]["peak"]["device_bytes"]
-            print(f"{case:10} {run.name:18} {results[run.name]['verdict']:13} {size(peak)}", flush=True)
-            path.write_text(as_text({**before, **results}))
-    path.write_text(as_text(results))
+    with ThreadPoolExecutor(at_once) as pool:
+        for run, result in zip(RUNS[case], pool.map(lambda run: before.get(run.name) or measure(case, run), RUNS[case])):
+            results[run.name] = result
+            if run.name not in before:
+                print(f"{case:10} {run.name:18} {result['verdict']:13} {size(result['peak']['device_bytes'])}", flush=True)
+                path.write_text(as_text({**before, **results}), encoding="utf-8")
+    path.write_text(as_text(results), encoding="utf-8")
 
 
 def as_text(results):
@@ -240,13 +246,13 @@ class Measured:
         self.failed_in = failure and f"{failure['phase']}, step {failure['step']}"
         self.fits = result["verdict"] == "fits"
         self.verdict = "fits" if self.fits else f"out of memory: {size(self.tried)} wanted, {size(self.free)} free"
-        self.short = "fits" if self.fits else "does not fit"
+        self.short, self.answer = ("fits", "yes") if self.fits else ("does not fit", "**no**")
         self.at = f"`{peak['module']}`, {peak['phase']}" if peak["module"] else peak["phase"]
         self.phase = peak["phase"]
         self.kept, self.hooks = (result["saved"][f"{name}_bytes"] for name in ("saved", "module_outputs"))
         self.parameters = f"{result['parameters']['total']:,}"
         self.trained = f"{result['parameters']['trainable']:,}"
-        self.torch, self.cudnn = result["software"]["torch"], result["software"]["cudnn"]
+        self.torch, self.cudnn, self.workspaces = result["software"].values()
 
     def held(self, category):
         """What a category holds at the peak."""
@@ -272,7 +278,7 @@ class Measured:
 
     def report(self, *parts):
         """The command, and of the report the verdict and these parts."""
-        command = self.result["command"].replace(PYTHON, "python").replace("examples/CASE", f"examples/{self.case}")
+        command = self.result["command"].replace(PYTHON, "python")
         shown, wanted = [f"$ fathom run {command}"], True
         for number, line in enumerate(self.result["report"]):
             if number and not line.startswith(" "):
@@ -310,6 +316,7 @@ def times(more, fewer):
 
 
 HELPERS = {f.__name__: f for f in (size, mib, gb, percent, less, times, min, max, sum)} | {"MIB": MIB, "GIB": GIB}
+FLAGS = {"--two", "--missing", "--write", "--check"}
 BLOCK = re.compile(r"<!-- table: (\S+) -->\n(.*?)<!-- end -->", re.S)
 
 
@@ -317,8 +324,6 @@ def filled(case):
     """The blocks of a case with its numbers in them."""
     folder = ROOT / "examples" / case
     runs = {name: Measured(result) for name, result in json.loads((folder / "measured.json").read_text()).items()}
-    for run in runs.values():
-        run.case = case
 
     def value(found):
         result = eval(found[1], {"__builtins__": {}}, {**HELPERS, **runs})  # our own file, as trusted as this one
@@ -341,13 +346,13 @@ def written(case):
 def main(words):
     flags = {word for word in words if word.startswith("--")}
     cases = [word for word in words if word not in flags] or list(RUNS)
-    unknown = [case for case in cases if case not in RUNS] + sorted(flags - {"--check", "--write", "--missing"})
+    unknown = [case for case in cases if case not in RUNS] + sorted(flags - FLAGS)
     if unknown:
-        sys.exit(f"`{unknown[0]}` is no case and no flag: {', '.join(RUNS)}, --check, --write, --missing")
+        sys.exit(f"`{unknown[0]}` is no case and no flag\nhint: {', '.join([*RUNS, *sorted(FLAGS)])}")
     stale = []
     for case in cases:
         if not flags & {"--check", "--write"}:
-            measure_case(case, "--missing" in flags)
+            measure_case(case, "--missing" in flags, 2 if "--two" in flags else 1)
         wanted, now = written(case)
         if "--check" in flags:
             stale += [case] if wanted != now else []

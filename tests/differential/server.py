@@ -108,6 +108,23 @@ def reset():
     torch.cuda.reset_accumulated_memory_stats()
 
 
+def stats():
+    """`torch.cuda.memory_stats()`, without what it keeps of every pool there ever was: that would grow for ever."""
+    found = {}
+
+    def flatten(name, value):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                flatten(f"{name}.{key}" if name else key, inner)
+        else:
+            found[name] = value
+
+    nested = torch.cuda.memory_stats_as_nested_dict()
+    nested.pop("reserved_bytes_by_private_pools", None)
+    flatten("", nested)
+    return found
+
+
 def pool_text(pool):
     return "" if tuple(pool) == (0, 0) else f" pool {pool[0]}.{pool[1]}"
 
@@ -140,7 +157,7 @@ def answer(lines, streams):
     """What a program did, line by line."""
     program = Program(streams)
     try:
-        before = torch.cuda.memory_stats()
+        before = stats()
         head = [line for line in lines if line.startswith("occupied")]
         for line in head:
             program.step(line)
@@ -154,7 +171,7 @@ def answer(lines, streams):
         snapshot = torch.cuda.memory._snapshot()
         yield from state_lines(snapshot["segments"])
         yield from event_lines(snapshot["device_traces"][0])
-        for name, value in torch.cuda.memory_stats().items():
+        for name, value in stats().items():
             # Some counters are never set back.
             yield f"stat {name} {value - before[name] if name.startswith('num_') else value}"
     finally:
