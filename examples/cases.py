@@ -212,11 +212,16 @@ def measure_case(case, only_missing=False, at_once=1):
     path = ROOT / "examples" / case / "measured.json"
     before = json.loads(path.read_text()) if only_missing and path.exists() else {}
     results = {}
+
+    def result_of(run):
+        return before.get(run.name) or measure(case, run)
+
     with ThreadPoolExecutor(at_once) as pool:
-        for run, result in zip(RUNS[case], pool.map(lambda run: before.get(run.name) or measure(case, run), RUNS[case])):
+        for run, result in zip(RUNS[case], pool.map(result_of, RUNS[case])):
             results[run.name] = result
             if run.name not in before:
-                print(f"{case:10} {run.name:18} {result['verdict']:13} {size(result['peak']['device_bytes'])}", flush=True)
+                needed = size(result["peak"]["device_bytes"])
+                print(f"{case:10} {run.name:18} {result['verdict']:13} {needed}", flush=True)
                 path.write_text(as_text({**before, **results}), encoding="utf-8")
     path.write_text(as_text(results), encoding="utf-8")
 
