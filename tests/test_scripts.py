@@ -140,21 +140,22 @@ def test_a_measured_run_of_torch_2_6(fathom):
 
 
 def test_overhead_of_an_import(fathom):
-    """`fathom run` of a script that only imports torch takes at most a second more than the import.
+    """`fathom run` of a script that only imports torch takes less than twice the import, end and all.
 
-    Plain python cannot import this torch without NVIDIA's libraries: the import is timed on the phantom.
+    Plain python cannot import this torch without NVIDIA's libraries: the import is timed on the phantom. A
+    ratio, since the machine may be busy; `make bench` has the seconds.
     """
     code = "import time; began = time.perf_counter(); import torch; print(time.perf_counter() - began)"
-    more = []
-    for _ in range(6):  # a busy machine may be slow at any moment
+    ratios = []
+    for _ in range(3):
         began = time.perf_counter()
         report, done = fathom(PYTHON, "-c", code)
         took = time.perf_counter() - began
         assert (done.returncode, report["peak"]) == (0, None)
-        more.append(took - float(done.stdout.splitlines()[0]))
-        if more[-1] < 1.0:
+        ratios.append(took / float(done.stdout.splitlines()[0]))
+        if ratios[-1] < 2:
             break
-    assert min(more) < 1.0, more
+    assert min(ratios) < 2, ratios
 
 
 def test_scripts_do_not_need_fathom():
