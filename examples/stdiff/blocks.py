@@ -90,15 +90,15 @@ class Pair(nn.Module):
 
 
 class Level(nn.Module):
-    """What the levels of both paths share: their pairs, recomputed in backward if `recompute` is set."""
+    """What the levels of both paths share: their pairs, recomputed in backward if `gradient_checkpointing` is set."""
 
     def __init__(self, pairs):
         super().__init__()
         self.pairs = nn.ModuleList(pairs)
-        self.recompute = False
+        self.gradient_checkpointing = False
 
     def run(self, pair, *inputs):
-        return checkpoint(pair, *inputs, use_reentrant=False) if self.recompute else pair(*inputs)
+        return checkpoint(pair, *inputs, use_reentrant=False) if self.gradient_checkpointing else pair(*inputs)
 
 
 class DownLevel(Level):

@@ -65,7 +65,7 @@ class MotionUNet(nn.Module):
         levels = [*self.down, *self.up]
         reached = levels if every_level else [self.down[0], self.up[-1]]
         for level in [*reached, self.middle] if every_level else reached:
-            level.recompute = True
+            level.gradient_checkpointing = True
         return len(reached), len(levels)
 
 

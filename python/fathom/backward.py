@@ -45,6 +45,8 @@ class Backward:
             part = self.part_of(node, self.recorder.local)
             self.note_saved(node, part)
             if part is not None:
+                if node.name() == "ConvolutionBackward0":
+                    self.recorder.facts.convolution(node, part)
                 handles.append(node.register_prehook(functools.partial(self.enter_node, part)))
         self.recorder.saved.end()
 
@@ -80,6 +82,7 @@ class Backward:
                 where = self.recorder.modules.paths[part[0]] if part else ""
                 kept = f"{node.name()}.{name}" + (f" in {where}" if where else "")
                 self.recorder.notes.name("activations", kept, tensor)
+                self.recorder.notes.whole(tensor)
                 if holder:
                     self.recorder.notes.holder(holder, tensor)
 

@@ -28,7 +28,7 @@ class Functions(TorchFunctionMode):
             return func(*args, **kwargs or {})
         if self.recorder is None:
             return self.run(func, args, kwargs or {})
-        self.recorder.enter_function(func, args)
+        self.recorder.enter_function(func, args, kwargs)
         try:
             result = self.run(func, args, kwargs or {})
             self.recorder.note_result(result)

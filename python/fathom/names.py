@@ -97,9 +97,12 @@ class Names:
         return {"total": total, "trainable": trainable, "frozen": total - trainable}
 
     def unused(self, optimizer):
-        """Elements of an optimizer's parameters that have no gradient, though they may have one."""
+        """An optimizer's parameters that have no gradient, though they may have one, by name."""
         parameters = {id(p): p for group in optimizer.param_groups for p in group["params"]}
-        return sum(p.numel() for p in parameters.values() if p.requires_grad and p.grad is None)
+        without = [p for p in parameters.values() if p.requires_grad and p.grad is None]
+        if without:
+            list(self.of_modules())  # finds names
+        return [(self.of_parameter.get(id(p), "a parameter"), p) for p in without]
 
 
 def signature(root):

@@ -21,6 +21,12 @@ class Notes:
             what = (tensor.dtype, tensor.shape)
             self.marks.append((self.serial, tensor.get_device(), TENSOR, 0, what, tensor.data_ptr()))
 
+    def whole(self, tensor):
+        """As `tensor`, of one that may be a view: if it is all that its storage holds."""
+        if type(tensor) in PLAIN and tensor.layout is torch.strided and tensor.nbytes == tensor.untyped_storage().nbytes():
+            what = (tensor.dtype, tensor.shape)
+            self.marks.append((self.serial, tensor.get_device(), TENSOR, 0, what, tensor.data_ptr()))
+
     def name(self, category, name, tensor):
         for part in storages(tensor):
             self.marks.append((self.serial, part.get_device(), NAME, CODES[category], name, part.data_ptr()))

@@ -14,6 +14,7 @@ import torch
 
 from . import history, join, workspaces
 from .backward import Backward, Saved
+from .facts import OUTER, SDPA, Facts
 from .guard import guarded
 from .modules import Modules
 from .names import FACTORIES, Names, arguments
@@ -44,6 +45,7 @@ class Recorder:
         self.stacks = Stacks(self.call_module.__func__.__code__)
         self.modules = Modules()
         self.names = Names(self.modules, watch.optimizers)
+        self.facts = Facts(self.modules)
         self.region = 0  # serial number at which the running phase began
         self.parameters = None  # their counts, taken at each optimizer's first step
         self.unused = {}  # optimizer's id -> elements without a gradient then
@@ -71,7 +73,7 @@ class Recorder:
         self.workspaces.begin(serial)
         return serial
 
-    def enter_function(self, func, args):
+    def enter_function(self, func, args, kwargs):
         local = self.local
         module, _, stack, node = local.part
         part = (module, func, self.stacks.of(sys._getframe(2), stack), node)
@@ -81,6 +83,10 @@ class Recorder:
         local.func = func
         if torch.is_autocast_enabled():
             self.note_casts(serial, args)
+        if func is SDPA:
+            self.facts.attention(module, args, kwargs or {})
+        elif func in OUTER:
+            self.facts.outer(module, func, args)
 
     def note_result(self, result):
         """Called before `leave_function`: the events of the function come before what is said of its result."""
@@ -103,11 +109,18 @@ class Recorder:
         if outer[0] == 0:
             self.enter_model(module, args, kwargs)
         stack = self.stacks.of(sys._getframe(1), outer[2])
-        local.part = (self.modules.number(module, outer[0]), None, stack, outer[3])
+        number = self.modules.number(module, outer[0])
+        local.part = (number, None, stack, outer[3])
         self.begin(local.part)
+        if number not in self.facts.asked:
+            self.facts.module_called(number, module, args, kwargs)
+        if self.watch.in_phase == "backward":
+            self.facts.recomputed(number)
         try:
             result = inner(module, *args, **kwargs)
             self.saved.add_outputs(result)
+            if outer[0] == 0 and self.watch.is_evaluating and torch.is_grad_enabled():
+                self.facts.model_evaluated(number, result)
             return result
         finally:
             local.part = outer
@@ -117,6 +130,7 @@ class Recorder:
     def enter_model(self, module, args, kwargs):
         """A model is called from outside of any module: what it is given are the inputs."""
         self.modules.number(module)
+        self.facts.settle()
         self.watch.model_called(module)
         if len(self.parts) > PATIENCE:
             self.drain()
@@ -127,8 +141,10 @@ class Recorder:
 
     def note_casts(self, serial, args):
         parameters = [arg for arg in args if isinstance(arg, torch.nn.Parameter) and arg.dtype == torch.float32]
+        dtype = torch.get_autocast_dtype("cuda")
+        self.facts.add("autocast", str(dtype).removeprefix("torch."))
         if parameters:
-            size = torch.get_autocast_dtype("cuda").itemsize
+            size = dtype.itemsize
             self.casts[serial] = [(arg.numel() * size, id(arg)) for arg in parameters]
 
     # -- phases --------------------------------------------------------------------------------------------
@@ -143,15 +159,25 @@ class Recorder:
     @guarded
     def end_step(self, optimizer, is_early):
         if id(optimizer) not in self.unused:
-            self.unused[id(optimizer)] = self.names.unused(optimizer)
+            self.note_unused(optimizer)
             self.parameters = self.names.counts()
+        if is_early:
+            self.facts.look()
         self.saved.forget()
         self.drain()  # first: it tells which names are of allocations that are gone
         self.note_everything(with_copies=is_early)
 
+    def note_unused(self, optimizer):
+        unused = self.names.unused(optimizer)
+        self.unused[id(optimizer)] = sum(parameter.numel() for _, parameter in unused)
+        for name, _ in unused:
+            self.facts.add("unused", name)
+        self.facts.optimizer(optimizer)
+
     @guarded
     def end_last_step(self):
         """What still holds a graph is named while the script's variables are there."""
+        self.facts.look()
         self.backward.note_living(with_holders=True)
         self.note_everything(with_copies=True)
 
@@ -163,6 +189,9 @@ class Recorder:
         self.backward.note_living(with_holders=False)
         self.note_everything(with_copies=True)
         self.drain()
+        self.facts.look()
+        for pen in self.writers.values():
+            pen.file.about({"facts": self.facts.table()})
 
     def note_everything(self, with_copies):
         """Names by what holds the tensors now."""
@@ -222,6 +251,7 @@ class Recorder:
         snapshot = self.drain()
         parameters = self.parameters or self.names.counts()
         parameters["unused"] = sum(self.unused.values())
-        facts = {"parameters": parameters, **self.saved.facts()}
+        self.facts.settle()
+        facts = {"parameters": parameters, **self.saved.facts(), "facts": self.facts.table()}
         for device, pen in self.writers.items():
             pen.finish(snapshot["segments"], device, facts)

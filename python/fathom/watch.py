@@ -162,6 +162,7 @@ class Watch:
             if self.in_phase == "backward":  # a node that runs a backward pass of its own
                 return run_recorded()
             self.is_evaluating = False
+            self.note_backward(args)
             self.measure("forward")
             self.built, self.in_phase = True, "backward"
             try:
@@ -171,6 +172,13 @@ class Watch:
                 self.in_phase = None
 
         torch.autograd._engine_run_backward = run_backward
+
+    def note_backward(self, args):
+        """Arguments are (roots, gradients, keep_graph, create_graph, …); a graph of the graph needs it kept."""
+        if self.recorder is not None:
+            is_retained = len(args) > 3 and bool(args[2]) and not args[3]
+            where = user_frame(sys._getframe(2)) if is_retained else {}
+            self.recorder.facts.backward_begins(is_retained, f"{where.get('file', '?')}:{where.get('line', 0)}")
 
     def watch_saving(self):
         inner = torch.save

@@ -4,7 +4,7 @@ use crate::anatomy::{Alike, Tensor};
 
 /// Names that differ in their numbers only; of others the first is kept.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     /// Texts between numbers, one more than there are numbers.
     texts: Vec<String>,
     /// The least and the greatest number at each place.
@@ -15,7 +15,7 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// Takes one more name.
-    pub(crate) fn add(&mut self, name: &str) {
+    pub fn add(&mut self, name: &str) {
         let (texts, numbers) = split(name);
         if self.texts.is_empty() {
             self.texts = texts;
@@ -31,7 +31,7 @@ impl Pattern {
     }
 
     /// The name of them all.
-    pub(crate) fn name(&self, first: &str) -> String {
+    pub fn name(&self, first: &str) -> String {
         if self.is_mixed && !first.is_empty() {
             return format!("{first} …");
         }

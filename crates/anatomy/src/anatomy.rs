@@ -1,6 +1,6 @@
 //! What a recording taken apart is: plain data, exact integers, texts instead of numbers.
 
-use recording::{Category, Parameters, Phase, Saved};
+use recording::{Category, Facts, Parameters, Phase, Saved};
 
 use crate::categories::Categories;
 
@@ -25,6 +25,10 @@ pub struct Anatomy {
     pub parameters: Option<Parameters>,
     /// What autograd kept, beside what hooks on modules count.
     pub saved: Option<Saved>,
+    /// What the recorder saw of the script beside its memory.
+    pub facts: Facts,
+    /// Path and class of every module that the recorder named.
+    pub modules: Vec<(String, String)>,
     /// Whether anything in the recording has a name; without names all is unknown.
     pub has_names: bool,
     /// How many events were looked at.
@@ -82,7 +86,7 @@ pub struct Dissection {
     pub operators: Vec<Named>,
     /// By the phase in which it was made, largest first.
     pub born: Vec<PhaseBytes>,
-    /// The largest tensors, largest first.
+    /// Every tensor, largest first.
     pub tensors: Vec<Tensor>,
     /// The same with those alike put together, largest first.
     pub alike: Vec<Alike>,
@@ -165,6 +169,10 @@ pub struct Tensor {
     pub origin: Origin,
     /// When it was made.
     pub born: When,
+    /// When it was given back; `None` if that is not seen.
+    pub freed: Option<When>,
+    /// Backward passes that ended while it was alive, up to this moment.
+    pub outlived: u32,
 }
 
 /// Tensors of one size, shape, category and line.

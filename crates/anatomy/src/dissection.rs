@@ -10,13 +10,11 @@ use crate::alike::{self, Pattern};
 use crate::anatomy::{Alike, Dissection, LineBytes, Named, Origin, PhaseBytes, Tensor, When};
 use crate::categories::Categories;
 use crate::ledger;
-use crate::lives::{Life, Lives};
+use crate::lives::{Life, Lives, NEVER};
 use crate::modules::Modules;
 use crate::source::Source;
 
-/// How many of the largest tensors are kept.
-const TENSORS: usize = 50;
-/// And how many kinds of them.
+/// How many kinds of the largest tensors are kept.
 const KINDS: usize = 20;
 
 /// All that is needed to cut.
@@ -26,6 +24,8 @@ pub(crate) struct Knife<'a> {
     lives: &'a Lives,
     modules: Modules<'a>,
     source: Source<'a>,
+    /// Times at which backward passes ended.
+    backward_ends: Vec<usize>,
 }
 
 impl<'a> Knife<'a> {
@@ -35,7 +35,10 @@ impl<'a> Knife<'a> {
         lives: &'a Lives,
     ) -> Knife<'a> {
         let (modules, source) = (Modules::new(recording), Source::new(recording));
-        Knife { recording, timeline, lives, modules, source }
+        let next = lives.spans.windows(2).map(|pair| (pair[0].when.phase, pair[1].from));
+        let backward_ends =
+            next.filter(|(phase, _)| *phase == Some(Phase::Backward)).map(|(_, end)| end).collect();
+        Knife { recording, timeline, lives, modules, source, backward_ends }
     }
 
     /// The state after this many events.
@@ -66,7 +69,7 @@ impl<'a> Knife<'a> {
             operators: self.operators(&alive),
             born: born(&alive),
             alike: self.alike(&alive),
-            tensors: alive.iter().take(TENSORS).map(|life| self.tensor(life)).collect(),
+            tensors: alive.iter().map(|life| self.tensor(life, time)).collect(),
             ledger: ledger::ledger(
                 &self.recording.about,
                 self.timeline,
@@ -175,12 +178,12 @@ impl<'a> Knife<'a> {
             modules.add(self.modules.of(life));
         }
         let kind = |(life, count, names, modules): (&Life, u64, Pattern, Pattern)| {
-            alike::kind(self.tensor(life), count, &names, &modules)
+            alike::kind(self.tensor(life, life.born), count, &names, &modules)
         };
         kinds.into_iter().map(kind).collect()
     }
 
-    fn tensor(&self, life: &Life) -> Tensor {
+    fn tensor(&self, life: &Life, time: usize) -> Tensor {
         let (dtype, shape) = dtype_and_shape(self.recording.texts.get(life.tensor));
         let module = self.modules.of(life).to_owned();
         Tensor {
@@ -193,7 +196,15 @@ impl<'a> Knife<'a> {
             also: self.other_names(life),
             origin: Origin { module, ..self.origin(life.owner) },
             born: life.when,
+            freed: (life.freed != NEVER).then(|| self.when(life.freed)),
+            outlived: self.backward_passes(life.born, time),
         }
+    }
+
+    /// Backward passes that began and ended between two times.
+    fn backward_passes(&self, from: usize, to: usize) -> u32 {
+        let ended = |time: usize| self.backward_ends.partition_point(|end| *end <= time);
+        (ended(to) - ended(from)) as u32
     }
 
     fn other_names(&self, life: &Life) -> Vec<(Category, String)> {

@@ -13,10 +13,11 @@
 //! - [`lives`]: every allocation with its birth, death, owner, category and name;
 //! - `dissection`, `alike`, `modules`, `source`, `ledger`: one moment taken apart;
 //! - `phases`, `growth`: the run over time; [`curve`]: categories at every event;
-//! - [`mod@fold`]: the tree of modules folded to what matters.
+//! - [`mod@fold`]: the tree of modules folded to what matters; [`bytes`]: sizes for people.
 
-mod alike;
+pub mod alike;
 pub mod anatomy;
+pub mod bytes;
 pub mod categories;
 mod check;
 pub mod curve;
@@ -38,7 +39,7 @@ pub use anatomy::{
 };
 pub use categories::Categories;
 pub use check::check;
-pub use recording::Saved;
+pub use recording::{Facts, Saved};
 
 use dissection::Knife;
 use lives::Lives;
@@ -63,6 +64,8 @@ pub fn dissect(recording: &Recording, timeline: &Timeline) -> Anatomy {
         growth: growth::growth(&lives, &knife),
         parameters: recording.about.parameters,
         saved: recording.about.saved,
+        facts: recording.about.facts.clone(),
+        modules: modules::named(recording),
         has_names: lives.has_names,
         events: timeline.moments.len(),
     }

@@ -7,6 +7,12 @@ use recording::{Category, Recording, TextId};
 use crate::anatomy::ModuleBytes;
 use crate::lives::Life;
 
+/// Path and class of every module that the recorder named.
+pub(crate) fn named(recording: &Recording) -> Vec<(String, String)> {
+    let text = |id: TextId| recording.texts.get(id).to_owned();
+    recording.modules.iter().map(|module| (text(module.path), text(module.class))).collect()
+}
+
 /// Finds the module of a life.
 pub(crate) struct Modules<'a> {
     recording: &'a Recording,

@@ -161,6 +161,9 @@ pub(crate) struct UnfoldArguments {
     /// Everything
     #[arg(long)]
     pub(crate) all: bool,
+    /// Every cause with its evidence and what may be done
+    #[arg(long)]
+    pub(crate) findings: bool,
     /// Every row of the ledger, and how it is known
     #[arg(long)]
     pub(crate) ledger: bool,
@@ -186,7 +189,9 @@ impl From<UnfoldArguments> for Unfold {
         if typed.all {
             return Unfold::all();
         }
-        let UnfoldArguments { ledger, modules, lines, tensors, operators, phases, .. } = typed;
-        Unfold { ledger, modules, lines, tensors, operators, phases, ..Unfold::default() }
+        let UnfoldArguments {
+            findings, ledger, modules, lines, tensors, operators, phases, ..
+        } = typed;
+        Unfold { findings, ledger, modules, lines, tensors, operators, phases, ..Unfold::default() }
     }
 }

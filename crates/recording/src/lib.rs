@@ -7,10 +7,12 @@
 //! - [`event`]: the events and the marks between them;
 //! - [`state`]: segments and blocks at one moment;
 //! - [`owner`]: module, operator, source line, phase and step behind an allocation;
+//! - [`mod@facts`]: what the recorder saw of the script beside its memory;
 //! - [`mod@file`]: compact, checked, written while the script runs;
 //! - [`text`]: one event per line, for people and tests.
 
 pub mod event;
+pub mod facts;
 pub mod file;
 mod names;
 pub mod owner;
@@ -18,6 +20,7 @@ pub mod state;
 pub mod text;
 
 pub use event::{Category, Event, Mark, Phase};
+pub use facts::Facts;
 pub use owner::{Frame, FrameId, Owner, OwnerId, Stack, StackId, Text, TextId};
 pub use state::{Block, BlockState, Segment};
 
@@ -38,6 +41,9 @@ pub struct About {
     pub parameters: Option<Parameters>,
     /// What autograd kept for the backward pass that kept most; `None` if none was seen.
     pub saved: Option<Saved>,
+    /// What the recorder saw of the script beside its memory, kind by kind: `frozen` modules, `unused`
+    /// parameters, calls of `sdpa`, `checkpointing` switches, the `optimizer`, …; see [`facts`].
+    pub facts: Facts,
     /// What PyTorch's own counters said when the recording ended; `None` if they were not read.
     pub counters: Option<Counters>,
     /// Whether the recording was brought to its end; else its process was killed on the way.

@@ -21,6 +21,8 @@ pub struct Explanation {
     pub complete: bool,
     /// Who holds every byte.
     pub anatomy: Anatomy,
+    /// Root causes, the largest first.
+    pub findings: Vec<diagnose::Finding>,
     /// How it lies in pieces where memory ran out, else at the peak; `None` if that is not known.
     pub fragments: Option<Fragments>,
     /// What the reader should know about these numbers.
@@ -68,7 +70,8 @@ fn body(
 ) -> (Vec<Section>, Section) {
     let anatomy = &explanation.anatomy;
     let wanted = fragments::SEGMENTS.min(pieces.segments.len());
-    let sections = sections(anatomy, shown(anatomy), unfold, room.saturating_sub(wanted));
+    let room_for_them = room.saturating_sub(wanted);
+    let sections = sections(anatomy, shown(anatomy), &explanation.findings, unfold, room_for_them);
     let left = room.saturating_sub(lines_of(&sections));
     let most = (!unfold.fragments).then_some(left.clamp(fragments::LEAST, fragments::SEGMENTS));
     (sections, Section { label: "map", rows: fragments::map(pieces, most) })

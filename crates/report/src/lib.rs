@@ -4,7 +4,6 @@
 //! An [`Explanation`] is the same for a file without a run. Nothing is computed here that they do not
 //! already hold.
 
-pub mod bytes;
 mod explain;
 pub mod fragments;
 mod json;
@@ -14,6 +13,7 @@ mod sections;
 mod terminal;
 mod why;
 
+pub use anatomy::bytes;
 pub use explain::{Explanation, explain};
 pub use json::{explain as explain_json, json};
 pub use run::{Card, FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Workspaces};

@@ -128,6 +128,8 @@ pub struct Run {
     pub peak: Option<Peak>,
     /// Who holds every byte; `None` if nothing was recorded.
     pub anatomy: Option<anatomy::Anatomy>,
+    /// Root causes, the largest first.
+    pub findings: Vec<diagnose::Finding>,
     /// The smallest card memory on which the run still completes, where it was searched for.
     pub floor_bytes: Option<u64>,
     /// The budget, if one was given.

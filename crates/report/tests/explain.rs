@@ -92,6 +92,7 @@ fn explanation() -> Explanation {
         torch: recording.about.torch.clone(),
         complete: true,
         anatomy: anatomy::dissect(&recording, &timeline),
+        findings: Vec::new(),
         notes: vec!["a note".to_owned()],
         ..Explanation::default()
     }

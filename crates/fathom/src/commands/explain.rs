@@ -51,6 +51,7 @@ fn explanation(recording: &Recording, file: &Path) -> Result<Explanation> {
         torch: recording.about.torch.clone(),
         complete: recording.about.complete,
         fragments: fragments(recording, &anatomy),
+        findings: diagnose::diagnose(&anatomy, anatomy.out_of_memory.is_some()),
         anatomy,
         notes,
     })

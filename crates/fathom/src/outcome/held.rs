@@ -35,6 +35,8 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
             run.notes.extend(notes);
             run.notes.extend(missing(&anatomy, run.peak.as_ref(), is_whole));
             mark_assumed(&mut anatomy, run.card.as_ref());
+            let is_ours = run.out_of_memory.is_some() && refusal_that_ended(main).is_some();
+            run.findings = diagnose::diagnose(&anatomy, is_ours);
             run.anatomy = Some(anatomy).filter(|anatomy| anatomy.events != 0);
         }
         Err(why) => run.notes.push(format!("who holds the memory is not known: {name}: {why}")),

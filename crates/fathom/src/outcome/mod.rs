@@ -53,6 +53,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         fits_on: Vec::new(),
         peak,
         anatomy: None,
+        findings: Vec::new(),
         floor_bytes: None,
         budget_bytes: settings.budget,
         out_of_memory,

@@ -1,5 +1,7 @@
 //! Facts of the run as a JSON object. Unknown keys are passed over, missing ones change nothing.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{About, Counters, Parameters, Saved};
@@ -18,6 +20,8 @@ struct Facts {
     saved: Option<SavedFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     counters: Option<CounterFacts>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    facts: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Default, Deserialize, Serialize)]
@@ -61,6 +65,7 @@ pub(super) fn merge(about: &mut About, json: &[u8]) -> Result<(), String> {
     if let Some(SavedFacts { saved_bytes, module_outputs_bytes }) = facts.saved {
         about.saved = Some(Saved { kept: saved_bytes, outputs: module_outputs_bytes });
     }
+    about.facts.merge(facts.facts);
     if let Some(facts) = facts.counters {
         about.counters = Some(Counters {
             allocated_peak: facts.allocated_peak,
@@ -98,6 +103,7 @@ pub(super) fn json(about: &About) -> Vec<u8> {
         parameters,
         saved,
         counters,
+        facts: about.facts.map().clone(),
     };
     serde_json::to_vec(&facts).expect("plain data serialises")
 }

@@ -33,6 +33,9 @@ pub(super) fn about_lines(about: &About) -> Vec<String> {
              requested_peak {requested_peak} allocated {allocated} reserved {reserved}"
         )
     }));
+    lines.extend(about.facts.iter().map(|fact| {
+        format!("fact {}", serde_json::to_string(&fact).expect("two texts serialise"))
+    }));
     lines.extend(about.complete.then(|| "complete".to_owned()));
     lines
 }
@@ -47,6 +50,11 @@ pub(super) fn about(about: &mut About, key: &str, rest: &str) -> Result<bool, St
         "context" => about.context_bytes = words.number(0)?,
         "device" => about.device = row_number(words.at(0)?)?,
         "complete" => about.complete = true,
+        "fact" => {
+            let fact: Result<(String, String), _> = serde_json::from_str(rest);
+            let (kind, value) = fact.map_err(|_| "a fact is [\"kind\", \"value\"]")?;
+            about.facts.add(&kind, &value);
+        }
         "parameters" => {
             about.parameters = Some(Parameters {
                 total: words.after("total")?,

@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use recording::{
-    About, Block, BlockState, Category, Counters, Event, Frame, FrameId, Mark, Module, Owner,
-    OwnerId, Parameters, Phase, Recording, Saved, Segment, Stack, StackId, TextId,
+    About, Block, BlockState, Category, Counters, Event, Facts, Frame, FrameId, Mark, Module,
+    Owner, OwnerId, Parameters, Phase, Recording, Saved, Segment, Stack, StackId, TextId,
 };
 
 type Pool = (u32, u32);
@@ -86,11 +86,15 @@ fn abouts() -> impl Strategy<Value = About> {
         reserved: numbers[4],
     });
     let optional = (proptest::option::of(parameters), proptest::option::of(counters));
+    let facts = proptest::collection::vec(("[a-z_]{1,9}", any::<String>()), 0..4);
     let words = ("[a-z0-9.+]{0,9}", "[a-zA-Z_:,0-9]{0,20}");
-    (words, any::<(u64, u64, u32, bool)>(), optional).prop_map(
-        |((torch, allocator_settings), numbers, (parameters, counters))| {
+    (words, any::<(u64, u64, u32, bool)>(), optional, facts).prop_map(
+        |((torch, allocator_settings), numbers, (parameters, counters), seen)| {
             let (memory_bytes, context_bytes, device, complete) = numbers;
+            let mut facts = Facts::default();
+            seen.iter().for_each(|(kind, value)| facts.add(kind, value));
             About {
+                facts,
                 saved: Some(Saved { kept: memory_bytes, outputs: context_bytes }),
                 torch,
                 allocator_settings,

@@ -3,6 +3,9 @@
 use anatomy::{Anatomy, Dissection, Known, Origin};
 use serde::Serialize;
 
+/// How many of the tensors at a moment are listed, and in full in the terminal.
+pub(crate) const LARGEST: usize = 50;
+
 /// The part of a report that comes from a recording; empty lists where there was none.
 #[derive(Default, Serialize)]
 pub(crate) struct Body<'a> {
@@ -245,7 +248,7 @@ fn lines(at: &Dissection) -> Vec<Line<'_>> {
 }
 
 fn tensors(at: &Dissection) -> Vec<Tensor<'_>> {
-    let rows = at.tensors.iter().map(|row| Tensor {
+    let rows = at.tensors.iter().take(LARGEST).map(|row| Tensor {
         bytes: row.bytes,
         block_bytes: row.block,
         shape: known(&row.dtype).map(|_| &row.shape[..]),
@@ -311,6 +314,6 @@ pub(crate) fn place(origin: &Origin) -> Place<'_> {
     }
 }
 
-fn known(text: &str) -> Option<&str> {
+pub(super) fn known(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }

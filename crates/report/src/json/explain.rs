@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::body::{Body, Held, Place, place};
+use super::findings::{Finding, findings};
 use super::fragments::Fragments;
 use crate::explain::Explanation;
 use crate::why::why;
@@ -18,6 +19,7 @@ struct Report<'a> {
     peak: Peak<'a>,
     #[serde(flatten)]
     body: Body<'a>,
+    findings: Vec<Finding<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     /// At the failed request, else at the peak; null if the replay does not come that far.
     fragments: Option<Fragments<'a>>,
@@ -68,6 +70,7 @@ pub fn explain(explanation: &Explanation) -> String {
             origin: peak.raised_by.as_ref().map(place).unwrap_or_default(),
         },
         body: Body::of(anatomy),
+        findings: findings(&explanation.findings),
         out_of_memory: anatomy.out_of_memory.as_ref().map(|refusal| OutOfMemory {
             tried_bytes: refusal.tried_bytes,
             free_bytes: refusal.free_bytes,

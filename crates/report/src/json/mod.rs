@@ -2,13 +2,16 @@
 
 mod body;
 mod explain;
+mod findings;
 mod fragments;
 
 use serde::Serialize;
 
 pub use explain::explain;
 
+pub(crate) use body::LARGEST;
 use body::{Body, Held, Place, place};
+use findings::{Finding, findings};
 
 use crate::run::{Run, Verdict, Workspaces};
 use crate::why::why;
@@ -27,8 +30,7 @@ struct Report<'a> {
     floor_bytes: Option<u64>,
     #[serde(flatten)]
     body: Body<'a>,
-    /// Root causes; none are looked for yet.
-    findings: [(); 0],
+    findings: Vec<Finding<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     budget_bytes: Option<u64>,
     failure: Option<&'a str>,
@@ -132,7 +134,7 @@ pub fn json(run: &Run) -> String {
         peak: peak(run),
         floor_bytes: run.floor_bytes,
         body: run.anatomy.as_ref().map(Body::of).unwrap_or_default(),
-        findings: [],
+        findings: findings(&run.findings),
         out_of_memory: out_of_memory(run),
         budget_bytes: run.budget_bytes,
         failure: run.failure.as_deref(),

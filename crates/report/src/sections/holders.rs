@@ -5,10 +5,10 @@ use anatomy::{Dissection, Tensor};
 
 use super::COLUMNS;
 use super::words::{bar, begin, end, place, share, wrap};
-use crate::bytes;
+use crate::{bytes, json};
 
 /// Tensors on one screen.
-const LARGEST: usize = 10;
+const LARGEST: usize = 7;
 /// Columns of names in front of sizes.
 const NAME: usize = 54;
 /// Columns of bars.
@@ -118,7 +118,7 @@ pub(super) fn operators(at: &Dissection) -> Vec<String> {
 /// The ten largest with those alike in one row; or all that are known, one by one.
 pub(super) fn tensors(at: &Dissection, is_full: bool) -> Vec<String> {
     let rows: Vec<[String; 5]> = match is_full {
-        true => at.tensors.iter().map(|one| tensor(one, 1)).collect(),
+        true => at.tensors.iter().take(json::LARGEST).map(|one| tensor(one, 1)).collect(),
         false => at.alike.iter().take(LARGEST).map(|row| tensor(&row.first, row.count)).collect(),
     };
     let widest = |column: usize, most: usize| {

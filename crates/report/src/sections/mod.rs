@@ -1,5 +1,6 @@
 //! The parts of a report that come from an anatomy. By default they fit one screen together.
 
+mod causes;
 pub(crate) mod fragments;
 mod holders;
 mod over_time;
@@ -7,6 +8,7 @@ mod totals;
 pub(crate) mod words;
 
 use anatomy::{Anatomy, Dissection};
+use diagnose::Finding;
 
 /// Lines of a whole report, unless something is unfolded.
 pub(crate) const SCREEN: usize = 45;
@@ -18,6 +20,7 @@ pub(crate) const COLUMNS: usize = 91;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Unfold {
+    pub findings: bool,
     pub ledger: bool,
     pub modules: bool,
     pub lines: bool,
@@ -31,6 +34,7 @@ impl Unfold {
     /// Everything in full.
     pub fn all() -> Unfold {
         Unfold {
+            findings: true,
             ledger: true,
             modules: true,
             lines: true,
@@ -52,17 +56,24 @@ pub(crate) struct Section {
 pub(crate) fn sections(
     anatomy: &Anatomy,
     at: &Dissection,
+    findings: &[Finding],
     unfold: &Unfold,
     room: usize,
 ) -> Vec<Section> {
     let section = |label, rows| Section { label, rows };
+    let refused = anatomy.out_of_memory.as_ref().filter(|refusal| std::ptr::eq(&refusal.at, at));
+    let wanted = at.allocated + refused.map_or(0, |refusal| refusal.tried_bytes);
+    let reserved = refused.map_or(anatomy.reserved_peak.reserved, |refusal| refusal.at.reserved);
+    let causes = section("causes", causes::causes(findings, (wanted, reserved), unfold.findings));
+    let to_try = if unfold.findings { Vec::new() } else { causes::remedies(findings) };
+    let to_try = section("try", to_try);
     let model = section("model", totals::model(anatomy));
     let ledger = section("ledger", totals::ledger(anatomy, at, unfold.ledger));
     let held = section("held", holders::categories(at));
     let tensors = section("tensors", holders::tensors(at, unfold.tensors));
     let phases = section("phases", over_time::phases(anatomy, unfold.phases));
     let growth = section("growth", over_time::growth(anatomy));
-    let others = [&model, &ledger, &held, &tensors, &phases, &growth];
+    let others = [&causes, &to_try, &model, &ledger, &held, &tensors, &phases, &growth];
     let taken: usize = others.iter().map(|section| section.rows.len()).sum();
     // Modules and lines share what is left; a few rows of each are always worth it.
     let left = room.saturating_sub(taken);
@@ -73,5 +84,5 @@ pub(crate) fn sections(
     let lines = section("lines", holders::lines(at, (!unfold.lines).then_some(for_lines)));
     let operators = if unfold.operators { holders::operators(at) } else { Vec::new() };
     let operators = section("operator", operators);
-    [model, ledger, held, modules, lines, tensors, operators, phases, growth].into()
+    [causes, to_try, model, ledger, held, modules, lines, tensors, operators, phases, growth].into()
 }

@@ -1,0 +1,1 @@
+//! Remedies that people believe in, checked against what was measured.

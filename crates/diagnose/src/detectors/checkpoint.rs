@@ -1,0 +1,68 @@
+//! A switch for checkpointing that is on and changes nothing, or reaches little.
+
+use std::collections::HashSet;
+
+use recording::Category;
+
+use crate::finding::Finding;
+use crate::remedies::remedies;
+use crate::scene::{Claims, Scene, Thing, remark};
+use crate::words::modules;
+
+pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
+    let facts = &scene.anatomy.facts;
+    let switches = facts.of("checkpointing");
+    if switches.is_empty() {
+        return Vec::new();
+    }
+    let recomputed: HashSet<&str> = facts.of("recomputed").iter().map(String::as_str).collect();
+    let runs_again = |path: &str| {
+        recomputed.contains(path)
+            || recomputed.iter().any(|other| is_below(other, path) || is_below(path, other))
+    };
+    let idle: Vec<&String> = switches.iter().filter(|path| !runs_again(path)).collect();
+    let is_kept = |thing: &Thing<'_>| {
+        thing.is(Category::Activations)
+            && !thing.users.is_empty()
+            && thing.users.iter().all(|user| !recomputed.contains(user.module))
+    };
+    let members: Vec<usize> =
+        (0..scene.things.len()).filter(|index| is_kept(&scene.things[*index])).collect();
+    // A switch that works leaves little; what lies outside of all blocks is not its matter.
+    let saved = scene.at.categories.of(Category::Activations);
+    if idle.is_empty() && scene.bytes(&members) * 2 < saved {
+        return Vec::new();
+    }
+    let Some(finding) = remark(scene, "checkpointing-misses", &members) else { return Vec::new() };
+    let (title, why) = match idle.is_empty() {
+        false => (
+            "a checkpointing switch is on and has no effect",
+            format!(
+                "{} has it set, but none of its modules ran again in the backward pass.",
+                list(&idle)
+            ),
+        ),
+        true => (
+            "the checkpointing switch reaches only a part",
+            "It is on and works where it is looked at; these activations are kept elsewhere."
+                .to_owned(),
+        ),
+    };
+    vec![Finding {
+        title: title.to_owned(),
+        explanation: format!("{why} Kept all the same: {}.", modules(scene, &members)),
+        scales: "as what these modules keep".to_owned(),
+        remedies: remedies(&["whole-checkpoint"]),
+        ..finding
+    }]
+}
+
+fn is_below(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'))
+}
+
+fn list(paths: &[&String]) -> String {
+    let named: Vec<&str> = paths.iter().take(3).map(|path| path.as_str()).collect();
+    let rest = paths.len().saturating_sub(3);
+    if rest == 0 { named.join(", ") } else { format!("{} and {rest} more", named.join(", ")) }
+}

@@ -1,0 +1,36 @@
+//! Frozen layers that keep activations all the same, since something before them is trained.
+
+use std::collections::HashSet;
+
+use recording::Category;
+
+use crate::finding::Finding;
+use crate::remedies::remedies;
+use crate::scene::{Claims, Scene, remark};
+use crate::words::modules;
+
+pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
+    let frozen: HashSet<&str> =
+        scene.anatomy.facts.of("frozen").iter().map(String::as_str).collect();
+    let members: Vec<usize> = (0..scene.things.len())
+        .filter(|index| {
+            let thing = &scene.things[*index];
+            // Who keeps it says more than who made it: a layer keeps its input.
+            let mut users = thing.users.iter();
+            thing.is(Category::Activations)
+                && !thing.users.is_empty()
+                && users.all(|user| frozen.contains(user.module))
+        })
+        .collect();
+    let Some(finding) = remark(scene, "frozen-layers-save", &members) else { return Vec::new() };
+    vec![Finding {
+        title: "frozen layers keep activations".to_owned(),
+        explanation: format!(
+            "Their own parameters have no gradient, but one flows through them to something before: {}.",
+            modules(scene, &members)
+        ),
+        scales: "batch × what these layers see".to_owned(),
+        remedies: remedies(&["freeze", "checkpoint", "half-frozen"]),
+        ..finding
+    }]
+}

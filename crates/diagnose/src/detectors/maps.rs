@@ -1,0 +1,111 @@
+//! Maps of convolutional networks: inputs of convolutions, norm layers and activation functions, by size.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anatomy::bytes;
+use recording::{Category, Phase};
+
+use crate::finding::Finding;
+use crate::remedies::{Remedy, remedies};
+use crate::roles::{Role, role};
+use crate::scene::{Claims, Scene, Thing};
+use crate::words::{is_spread, modules, roles, times};
+
+pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
+    let definite = claims.free(scene, is_map);
+    let sizes: BTreeSet<&[u64]> =
+        definite.iter().filter_map(|index| space(&scene.things[*index])).collect();
+    // Sums and functions of maps are maps; they have the size of one.
+    let members = claims.free(scene, |thing| {
+        is_map(thing)
+            || (is_made_of_maps(thing) && space(thing).is_some_and(|own| sizes.contains(own)))
+    });
+    let mut of_size: BTreeMap<&[u64], Vec<usize>> = BTreeMap::new();
+    for index in members {
+        of_size.entry(space(&scene.things[index]).unwrap_or_default()).or_default().push(index);
+    }
+    let mut groups: Vec<(&[u64], Vec<usize>)> = of_size.into_iter().collect();
+    groups.sort_by_key(|(_, group)| std::cmp::Reverse(scene.bytes(group)));
+    let mut rest: Vec<usize> = Vec::new();
+    let mut findings = Vec::new();
+    for (size, group) in groups {
+        match claims.finding(scene, "feature-maps", &group) {
+            Some(finding) => findings.push(describe(scene, size, &group, finding)),
+            None => rest.extend(group),
+        }
+    }
+    let other = claims.finding(scene, "feature-maps", &rest);
+    findings.extend(other.map(|finding| describe(scene, &[], &rest, finding)));
+    findings
+}
+
+fn describe(scene: &Scene<'_>, size: &[u64], group: &[usize], finding: Finding) -> Finding {
+    let saved = part(scene, group, |thing| thing.is(Category::Activations));
+    let passing = part(scene, group, |thing| !thing.is(Category::Activations));
+    let mut explanation = match saved.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{} maps kept for the backward pass: {} ({}).",
+            saved.len(),
+            bytes::text(scene.bytes(&saved)),
+            roles(scene, &saved)
+        ),
+    };
+    if !passing.is_empty() {
+        let what = match scene.phase() {
+            Some(Phase::Backward) => "gradients of such maps on their way",
+            _ => "maps that the running layer makes and drops",
+        };
+        explanation += &format!(" {}: {what}.", bytes::text(scene.bytes(&passing)));
+    }
+    let where_ = modules(scene, group);
+    let title = match size {
+        [] => format!("feature maps of other sizes {where_}"),
+        [positions] => format!("feature maps of {positions} positions {where_}"),
+        _ => format!("feature maps at {} {where_}", times(size)),
+    };
+    Finding {
+        title: title.trim_end().to_owned(),
+        explanation: explanation.trim_start().to_owned(),
+        scales: match size {
+            [_] => "batch × channels × positions".to_owned(),
+            _ => "batch × channels × height × width".to_owned(),
+        },
+        remedies: choose(scene, &saved),
+        ..finding
+    }
+}
+
+/// Checkpointing brings back what one block keeps: it helps where many blocks keep a little each.
+fn choose(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> {
+    let mut ids = Vec::new();
+    if is_spread(scene, saved) {
+        ids.push("checkpoint");
+    }
+    if scene.anatomy.facts.of("autocast").is_empty() {
+        ids.push("amp-bf16");
+    }
+    ids.extend(["batch", "accumulate", "inputs"]);
+    remedies(&ids)
+}
+
+fn part(scene: &Scene<'_>, group: &[usize], is_wanted: impl Fn(&Thing<'_>) -> bool) -> Vec<usize> {
+    group.iter().copied().filter(|index| is_wanted(&scene.things[*index])).collect()
+}
+
+/// Made by what works on maps, or kept for it.
+fn is_map(thing: &Thing<'_>) -> bool {
+    let is_large_enough = thing.shape().is_empty() || 3 <= thing.shape().len();
+    let is_kept = thing.users.iter().any(|user| role(user.node).is_of_maps());
+    thing.is_of_a_pass() && is_large_enough && (is_kept || thing.made_by().is_of_maps())
+}
+
+fn is_made_of_maps(thing: &Thing<'_>) -> bool {
+    let roles = [Role::Function, Role::Arithmetic, Role::Copy, Role::Other, Role::Loss];
+    thing.is_of_a_pass() && 3 <= thing.shape().len() && roles.contains(&thing.made_by())
+}
+
+/// The sizes after batch and channels.
+fn space<'a>(thing: &Thing<'a>) -> Option<&'a [u64]> {
+    thing.shape().get(2..).filter(|space| !space.is_empty())
+}

@@ -1,0 +1,35 @@
+//! Norm layers that run in float32 under autocast, and keep that.
+
+use recording::Category;
+
+use crate::finding::Finding;
+use crate::roles::Role;
+use crate::scene::{Claims, Scene, remark};
+use crate::words::modules;
+
+pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
+    let Some(dtype) = scene.anatomy.facts.of("autocast").first() else { return Vec::new() };
+    let is_norm = |role: Role| matches!(role, Role::MapNorm | Role::RowNorm);
+    let members: Vec<usize> = (0..scene.things.len())
+        .filter(|index| {
+            let thing = &scene.things[*index];
+            thing.is(Category::Activations)
+                && thing.tensor.dtype == "float32"
+                && 2 <= thing.shape().len()
+                && (is_norm(thing.made_by())
+                    || thing.is_kept_for(Role::MapNorm)
+                    || thing.is_kept_for(Role::RowNorm))
+        })
+        .collect();
+    let Some(finding) = remark(scene, "norms-in-float32", &members) else { return Vec::new() };
+    vec![Finding {
+        title: format!("norm layers work in float32 although autocast is {dtype}"),
+        explanation: format!(
+            "Inputs cast up for norm layers, and their float32 results, are kept {}. Autocast runs these \
+             layers in float32, so it does not halve what they keep.",
+            modules(scene, &members)
+        ),
+        scales: "as the maps or rows that are normed".to_owned(),
+        ..finding
+    }]
+}

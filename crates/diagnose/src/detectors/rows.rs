@@ -1,0 +1,117 @@
+//! Rows of features: tokens of transformers, points, samples; and whatever else a pass has made.
+
+use std::collections::BTreeMap;
+
+use anatomy::bytes;
+use recording::{Category, Phase};
+
+use crate::finding::Finding;
+use crate::remedies::{Remedy, remedies};
+use crate::scene::{Claims, Scene};
+use crate::words::{below, is_number, is_spread, roles};
+
+pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
+    let mut of_region: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for index in claims.free(scene, |thing| thing.is_of_a_pass()) {
+        of_region.entry(region(scene.things[index].module())).or_default().push(index);
+    }
+    let mut regions: Vec<(String, Vec<usize>)> = of_region.into_iter().collect();
+    regions.sort_by_key(|(_, group)| std::cmp::Reverse(scene.bytes(group)));
+    let mut rest: Vec<usize> = Vec::new();
+    let mut findings = Vec::new();
+    for (region, group) in regions {
+        match claims.finding(scene, "activations", &group) {
+            Some(finding) => findings.push(describe(scene, &region, &group, finding)),
+            None => rest.extend(group),
+        }
+    }
+    let other = claims.finding(scene, "activations", &rest);
+    findings.extend(other.map(|finding| describe(scene, "other modules", &rest, finding)));
+    findings
+}
+
+/// The list of blocks that a module is in, else its topmost module.
+fn region(module: &str) -> String {
+    let mut path = String::new();
+    for (index, name) in module.split('.').enumerate() {
+        if index != 0 && is_number(name) {
+            return path;
+        }
+        path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    }
+    module.split('.').next().unwrap_or_default().to_owned()
+}
+
+fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) -> Finding {
+    let saved: Vec<usize> = group
+        .iter()
+        .copied()
+        .filter(|index| scene.things[*index].is(Category::Activations))
+        .collect();
+    let passing = finding.bytes - scene.bytes(&saved);
+    let blocks = below(scene, group, region).keys().filter(|path| is_number(path)).count();
+    let rows = rows(scene, group);
+    let of_rows = rows.map(|rows| format!(" of {}", text_of(&rows))).unwrap_or_default();
+    let name = match (region, blocks) {
+        ("", _) => "outside of modules".to_owned(),
+        (region, 0 | 1) => format!("in {region}"),
+        (region, blocks) => format!("in the {blocks} blocks of {region}"),
+    };
+    let mut explanation = match saved.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{} tensors kept for the backward pass: {} ({}). ",
+            saved.len(),
+            bytes::text(scene.bytes(&saved)),
+            roles(scene, &saved)
+        ),
+    };
+    if passing != 0 {
+        let what = match scene.phase() {
+            Some(Phase::Backward) => "gradients on their way and other temporaries",
+            _ => "made and dropped on the way",
+        };
+        explanation += &format!("{}: {what}.", bytes::text(passing));
+    }
+    let kind = if scene.bytes(&saved) < passing { "temporaries" } else { "activations" };
+    Finding {
+        title: format!("{kind}{of_rows} {name}"),
+        explanation: explanation.trim_end().to_owned(),
+        scales: "batch × tokens × features".to_owned(),
+        remedies: choose(scene, &saved),
+        ..finding
+    }
+}
+
+/// Rows (everything before the last size) that hold the most bytes, as sizes.
+fn rows(scene: &Scene<'_>, group: &[usize]) -> Option<Vec<u64>> {
+    let mut sums: BTreeMap<&[u64], u64> = BTreeMap::new();
+    for index in group {
+        if let [rows @ .., _] = scene.things[*index].shape() {
+            *sums.entry(rows).or_default() += scene.things[*index].tensor.block;
+        }
+    }
+    let (rows, bytes) = sums.into_iter().max_by_key(|(_, bytes)| *bytes)?;
+    let is_most = scene.bytes(group) < bytes.saturating_mul(4);
+    (is_most && !rows.is_empty()).then(|| rows.to_vec())
+}
+
+fn text_of(rows: &[u64]) -> String {
+    match rows {
+        [rows] => format!("{rows} rows"),
+        _ => format!("{} rows", crate::words::times(rows)),
+    }
+}
+
+/// Checkpointing brings back what one block keeps: it helps where many keep a little each.
+fn choose(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> {
+    let mut ids = Vec::new();
+    if is_spread(scene, saved) {
+        ids.push("checkpoint");
+    }
+    if scene.anatomy.facts.of("autocast").is_empty() {
+        ids.push("amp-bf16");
+    }
+    ids.extend(["batch", "accumulate", "inputs"]);
+    remedies(&ids)
+}

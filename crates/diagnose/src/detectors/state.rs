@@ -1,0 +1,34 @@
+//! What training a model takes whatever it is fed: weights, gradients, the optimizer's state.
+
+use anatomy::bytes;
+use recording::Category;
+
+use crate::finding::Finding;
+use crate::remedies::remedies;
+use crate::scene::{Claims, Scene};
+use crate::words::count;
+
+const KINDS: [Category; 3] = [Category::Weights, Category::Gradients, Category::Optimizer];
+
+pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
+    let members = claims.free(scene, |thing| KINDS.contains(&thing.tensor.category));
+    let Some(finding) = claims.finding(scene, "model-state", &members) else { return Vec::new() };
+    let part = |category: Category| {
+        let of: Vec<usize> =
+            members.iter().copied().filter(|index| scene.things[*index].is(category)).collect();
+        (scene.bytes(&of) != 0)
+            .then(|| format!("{} {}", category.name(), bytes::text(scene.bytes(&of))))
+    };
+    let parts: Vec<String> = KINDS.into_iter().filter_map(part).collect();
+    let counts = scene.anatomy.parameters.map_or(String::new(), |counts| {
+        let each = finding.bytes as f64 / counts.total.max(1) as f64;
+        format!(" {} parameters, {each:.1} bytes for each.", count(counts.total))
+    });
+    vec![Finding {
+        title: "the model's own state: weights, gradients, optimizer".to_owned(),
+        explanation: format!("{}.{counts} It is the same for every batch.", parts.join(", ")),
+        scales: "parameters".to_owned(),
+        remedies: remedies(&["freeze"]),
+        ..finding
+    }]
+}

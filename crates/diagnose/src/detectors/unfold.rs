@@ -1,0 +1,48 @@
+//! Windows written out: `F.unfold` (im2col) copies each element once for every window that it is in.
+
+use std::collections::HashSet;
+
+use anatomy::bytes;
+
+use crate::finding::Finding;
+use crate::remedies::remedies;
+use crate::roles::Role;
+use crate::scene::{Claims, Scene, Thing};
+use crate::words::{modules, place};
+
+pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
+    let is_unfolded = |thing: &Thing<'_>| thing.is_of_a_pass() && thing.made_by() == Role::Unfold;
+    let own = claims.free(scene, is_unfolded);
+    // Products and copies of what was unfolded have its size and are made in the same module.
+    let sizes: HashSet<(&str, u64)> = own
+        .iter()
+        .map(|index| &scene.things[*index])
+        .map(|thing| (thing.module(), thing.tensor.bytes))
+        .collect();
+    let members = claims.free(scene, |thing| {
+        is_unfolded(thing)
+            || (thing.is_of_a_pass() && sizes.contains(&(thing.module(), thing.tensor.bytes)))
+    });
+    if own.is_empty() {
+        return Vec::new();
+    }
+    let Some(finding) = claims.finding(scene, "unfold", &members) else { return Vec::new() };
+    let largest = &scene.things[own[0]];
+    let refused = match largest.is_refused {
+        true => " It is the request that the card refused.",
+        false => "",
+    };
+    vec![Finding {
+        title: format!("windows are written out by {}", largest.operator()),
+        explanation: format!(
+            "{} {} writes every window of its input out as a column: kernel height × width times the \
+             map. The largest takes {}.{refused}",
+            place(largest.line()),
+            modules(scene, &members),
+            bytes::text(largest.tensor.bytes)
+        ),
+        scales: "batch × channels × kernel² × height × width".to_owned(),
+        remedies: remedies(&["tiles", "depthwise-gate", "inputs"]),
+        ..finding
+    }]
+}

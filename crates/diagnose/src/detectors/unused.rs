@@ -1,0 +1,32 @@
+//! Parameters that no gradient reaches.
+
+use std::collections::HashSet;
+
+use recording::Category;
+
+use crate::finding::Finding;
+use crate::remedies::remedies;
+use crate::scene::{Claims, Scene};
+use crate::words::plural;
+
+pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
+    let names: HashSet<&str> =
+        scene.anatomy.facts.of("unused").iter().map(String::as_str).collect();
+    let members = claims.free(scene, |thing| {
+        thing.is(Category::Weights) && names.contains(thing.tensor.name.as_str())
+    });
+    let Some(finding) = claims.finding(scene, "unused-parameters", &members) else {
+        return Vec::new();
+    };
+    let count = names.len() as u64;
+    vec![Finding {
+        title: format!("{count} parameter{} without a gradient", plural(count)),
+        explanation: "They are given to the optimizer and may have a gradient, but the backward pass \
+                      reached none of them. They take no gradient and no optimizer state; every copy \
+                      of the model has them again."
+            .to_owned(),
+        scales: "parameters".to_owned(),
+        remedies: remedies(&["remove-unused"]),
+        ..finding
+    }]
+}

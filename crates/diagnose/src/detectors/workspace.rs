@@ -1,0 +1,36 @@
+//! Scratch memory of libraries.
+
+use recording::Category;
+
+use crate::finding::Finding;
+use crate::remedies::remedies;
+use crate::scene::{Claims, Scene};
+use crate::words::{modules, place};
+
+pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
+    let members = claims.free(scene, |thing| thing.is(Category::Workspace));
+    let Some(finding) = claims.finding(scene, "workspace", &members) else { return Vec::new() };
+    let largest = &scene.things[members[0]];
+    let benchmark = match scene.anatomy.facts.of("cudnn_benchmark").is_empty() {
+        true => "",
+        false => {
+            " torch.backends.cudnn.benchmark is on: the fastest kernel is taken, whatever it needs."
+        }
+    };
+    let ids: &[&str] = match (largest.tensor.name.contains("cuDNN"), benchmark.is_empty()) {
+        (true, true) => &["channels-last"],
+        (true, false) => &["cudnn-benchmark", "channels-last"],
+        _ => &[],
+    };
+    vec![Finding {
+        title: format!("scratch memory: {}", largest.tensor.name),
+        explanation: format!(
+            "The largest is asked for at {} {}, and given back right after.{benchmark}",
+            place(largest.line()),
+            modules(scene, &members[..1])
+        ),
+        scales: "the shapes of that layer, by the library's rules".to_owned(),
+        remedies: remedies(ids),
+        ..finding
+    }]
+}

@@ -1,0 +1,43 @@
+//! Root causes of a peak: what is large, not what is famous.
+//!
+//! [`diagnose`] takes an [`Anatomy`] and gives [`Finding`]s, the largest first. Each names the bytes at
+//! the peak that it explains, the tensors and lines that prove it, what it grows with, and what may be
+//! done about it. A tensor is counted by one finding only, so the bytes of those that are `counted` add
+//! up to no more than the peak; a finding that is not counted says something about bytes that others
+//! count, or about memory outside of the allocated peak.
+//!
+//! - [`finding`]: what comes out; [`mod@remedies`]: what may be done, with how far it changes results;
+//! - [`scene`]: the moment that is looked at, and who has been claimed there;
+//! - `roles`: what an operator or an autograd node is for;
+//! - `detectors`: one file each, a plain function from the scene to findings;
+//! - [`mod@ask`]: remedies that people believe in, checked against what was measured.
+
+mod detectors;
+pub mod finding;
+pub mod remedies;
+mod roles;
+pub mod scene;
+mod words;
+
+use anatomy::Anatomy;
+
+pub use finding::{Evidence, Finding, Whole};
+pub use remedies::{Label, Remedy};
+
+use scene::{Claims, Scene};
+
+/// Causes of the allocated peak; or, of the moment at which memory ran out, if that ended the run.
+pub fn diagnose(anatomy: &Anatomy, ended_by_memory: bool) -> Vec<Finding> {
+    let refused = scene::refused(anatomy, ended_by_memory);
+    let scene = Scene::of(anatomy, refused.as_ref());
+    let mut claims = Claims::new(&scene);
+    let mut findings: Vec<Finding> = Vec::new();
+    // Where nobody gave names, as in snapshots, nothing can be told of tensors.
+    let detectors = if anatomy.has_names { &detectors::ALL[..] } else { &detectors::NAMELESS };
+    for detect in detectors {
+        findings.extend(detect(&scene, &mut claims));
+    }
+    // What explains bytes first, by bytes; then what is said about them.
+    findings.sort_by_key(|finding| (!finding.counted, std::cmp::Reverse(finding.bytes)));
+    findings
+}

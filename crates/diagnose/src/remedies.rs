@@ -1,0 +1,98 @@
+//! What may be done, and how far each changes results. Nothing here has been tried: `fit` tries.
+
+/// How far a change alters what the script computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Label {
+    /// The same numbers, bit by bit.
+    Exact,
+    /// The same function; sums may be taken in another order.
+    NumericallyEqual,
+    /// Numbers of fewer bits.
+    ChangesPrecision,
+    /// Averages over other sets: a smaller batch, batch norm over parts of it.
+    ChangesStatistics,
+    /// Another function is learned.
+    ChangesFunction,
+}
+
+impl Label {
+    /// For people and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Label::Exact => "exact",
+            Label::NumericallyEqual => "numerically equal",
+            Label::ChangesPrecision => "changes precision",
+            Label::ChangesStatistics => "changes statistics",
+            Label::ChangesFunction => "changes the function",
+        }
+    }
+}
+
+/// A change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// The lever's name, where there is one that can try it.
+    pub id: &'static str,
+    /// How far it changes results.
+    pub label: Label,
+    /// What to change.
+    pub change: String,
+}
+
+/// Remedies by id: how far they go, and in general what to change.
+#[rustfmt::skip]
+const TABLE: [(&str, Label, &str); 29] = [
+    ("accumulate", Label::ChangesStatistics, "smaller batches with gradient accumulation: batch norm then sees the small ones"),
+    ("allocator", Label::Exact, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
+    ("amp-bf16", Label::ChangesPrecision, "torch.autocast(\"cuda\", torch.bfloat16)"),
+    ("batch", Label::ChangesStatistics, "a smaller batch"),
+    ("bucket-view", Label::Exact, "DistributedDataParallel(…, gradient_as_bucket_view=True)"),
+    ("channels-last", Label::NumericallyEqual, "model.to(memory_format=torch.channels_last): other convolution kernels, other workspaces"),
+    ("checkpoint", Label::NumericallyEqual, "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"),
+    ("chunked-cross-entropy", Label::NumericallyEqual, "logits and loss in chunks of rows, each recomputed in its backward pass"),
+    ("conv-before-upsampling", Label::ChangesFunction, "convolve at the small size and enlarge the result"),
+    ("cudnn-benchmark", Label::NumericallyEqual, "torch.backends.cudnn.benchmark = False"),
+    ("detach", Label::Exact, "keep numbers, not graphs: loss.item() or loss.detach()"),
+    ("depthwise-gate", Label::ChangesFunction, "a depthwise convolution instead of unfolding: fewer parameters, no softmax over neighbours"),
+    ("distributed", Label::NumericallyEqual, "DistributedDataParallel, one process a card"),
+    ("ema-cpu", Label::Exact, "keep the averaged copy on the CPU, or update it every few steps"),
+    ("freeze", Label::ChangesFunction, "requires_grad_(False) and torch.no_grad() around the part that is not trained"),
+    ("fused-attention", Label::NumericallyEqual, "F.scaled_dot_product_attention: keeps no matrix"),
+    ("fused-optimizer", Label::NumericallyEqual, "fused=True: the step needs no lists of temporaries"),
+    ("half-frozen", Label::ChangesPrecision, "frozen parts in bfloat16"),
+    ("indices", Label::Exact, "class indices instead of one-hot vectors: an embedding, or cross_entropy with indices"),
+    ("inputs", Label::ChangesFunction, "smaller or fewer inputs: resolution, frames, points"),
+    ("no-foreach", Label::NumericallyEqual, "foreach=False: one parameter at a time"),
+    ("no-grad", Label::Exact, "with torch.no_grad(): around the evaluation"),
+    ("no-retain", Label::Exact, "backward() without retain_graph, or one backward pass over the sum of losses"),
+    ("offload", Label::Exact, "torch.autograd.graph.save_on_cpu(pin_memory=True)"),
+    ("remove-copy", Label::Exact, "do without the copy, or drop its source: work in place, keep one dtype, write into the joined tensor"),
+    ("remove-unused", Label::Exact, "remove parameters that no gradient reaches"),
+    ("tiles", Label::NumericallyEqual, "in tiles of rows, or torch.cdist with its own backward pass"),
+    ("whole-checkpoint", Label::NumericallyEqual, "checkpoint the modules that the switch does not reach"),
+    ("zero-grad", Label::Exact, "optimizer.zero_grad(set_to_none=True) right after optimizer.step()"),
+];
+
+/// Remedies of the table.
+pub(crate) fn remedies(ids: &[&str]) -> Vec<Remedy> {
+    let known = |id: &&str| {
+        let (id, label, change) = TABLE.iter().find(|(other, ..)| other == id)?;
+        Some(Remedy { id, label: *label, change: (*change).to_owned() })
+    };
+    let found: Vec<Remedy> = ids.iter().filter_map(known).collect();
+    debug_assert_eq!(found.len(), ids.len(), "{ids:?}");
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_by_nothing_but_has_each_id_once() {
+        let mut ids: Vec<&str> = TABLE.iter().map(|(id, ..)| *id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), TABLE.len());
+    }
+}

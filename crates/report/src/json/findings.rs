@@ -1,0 +1,79 @@
+//! The versioned mirror of findings.
+
+use serde::Serialize;
+
+use super::body::known;
+
+#[derive(Serialize)]
+pub(crate) struct Finding<'a> {
+    id: &'a str,
+    title: &'a str,
+    bytes: u64,
+    /// Of what these bytes are a part: `allocated`, `reserved`.
+    of: &'static str,
+    /// Whether no other finding counts them.
+    counted: bool,
+    explanation: &'a str,
+    scales: &'a str,
+    evidence: Vec<Evidence<'a>>,
+    remedies: Vec<Remedy<'a>>,
+}
+
+#[derive(Serialize)]
+struct Evidence<'a> {
+    bytes: u64,
+    count: u64,
+    dtype: Option<&'a str>,
+    shape: Option<&'a [u64]>,
+    what: &'a str,
+    module: Option<&'a str>,
+    operator: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Remedy<'a> {
+    id: &'a str,
+    label: &'static str,
+    change: &'a str,
+}
+
+pub(crate) fn findings(list: &[diagnose::Finding]) -> Vec<Finding<'_>> {
+    list.iter().map(finding).collect()
+}
+
+fn finding(finding: &diagnose::Finding) -> Finding<'_> {
+    let remedies = finding.remedies.iter();
+    Finding {
+        id: finding.id,
+        title: &finding.title,
+        bytes: finding.bytes,
+        of: finding.of.name(),
+        counted: finding.counted,
+        explanation: &finding.explanation,
+        scales: &finding.scales,
+        evidence: finding.evidence.iter().map(evidence).collect(),
+        remedies: remedies
+            .map(|remedy| Remedy {
+                id: remedy.id,
+                label: remedy.label.name(),
+                change: &remedy.change,
+            })
+            .collect(),
+    }
+}
+
+fn evidence(row: &diagnose::Evidence) -> Evidence<'_> {
+    Evidence {
+        bytes: row.bytes,
+        count: row.count,
+        dtype: known(&row.dtype),
+        shape: known(&row.dtype).map(|_| &row.shape[..]),
+        what: &row.what,
+        module: known(&row.module),
+        operator: known(&row.operator),
+        file: known(&row.file),
+        line: known(&row.file).map(|_| row.line),
+    }
+}

@@ -1,0 +1,105 @@
+//! Root causes: what explains the bytes, and what may be done.
+
+use diagnose::{Evidence, Finding, Whole};
+
+use super::COLUMNS;
+use super::words::{begin, end, place, sentence, share};
+use crate::bytes;
+
+/// Causes and remarks on one screen.
+const CAUSES: usize = 4;
+const REMARKS: usize = 2;
+/// Rows for the explanation of the first: as many of its sentences as fit.
+const EXPLAINED: usize = 3;
+/// Columns before a title, and of the indent below it.
+const INDENT: usize = 18;
+
+/// One row each, with a word on the first; or all in full. Shares are of `allocated` bytes, or of what
+/// was `reserved`.
+pub(super) fn causes(findings: &[Finding], whole: (u64, u64), is_full: bool) -> Vec<String> {
+    if is_full {
+        return findings.iter().flat_map(|finding| full(finding, whole)).collect();
+    }
+    let (counted, remarks): (Vec<&Finding>, Vec<&Finding>) =
+        findings.iter().partition(|finding| finding.counted);
+    let mut rows = Vec::new();
+    for (index, finding) in counted.iter().take(CAUSES).enumerate() {
+        rows.push(row(finding, whole));
+        if index == 0 {
+            rows.extend(
+                beginning(&finding.explanation).iter().map(|row| format!("{:INDENT$}{row}", "")),
+            );
+        }
+    }
+    rows.extend(remarks.iter().take(REMARKS).map(|finding| row(finding, whole)));
+    rows
+}
+
+/// The sentences that fit; the first in any case, cut off if it must be.
+fn beginning(text: &str) -> Vec<String> {
+    let ends = text.match_indices(". ").map(|(at, _)| at + 1).chain([text.len()]);
+    let fitting = ends.map(|end| sentence(&text[..end], COLUMNS - INDENT));
+    let last = fitting.take_while(|rows| rows.len() <= EXPLAINED).last();
+    last.unwrap_or_else(|| {
+        let mut rows = sentence(text, COLUMNS - INDENT);
+        rows.truncate(EXPLAINED);
+        rows.last_mut().into_iter().for_each(|row| row.push_str(" …"));
+        rows
+    })
+}
+
+/// What may be done about the largest cause.
+pub(super) fn remedies(findings: &[Finding]) -> Vec<String> {
+    let first = findings.iter().find(|finding| finding.counted && !finding.remedies.is_empty());
+    let Some(first) = first else { return Vec::new() };
+    let named: Vec<String> = first
+        .remedies
+        .iter()
+        .map(|remedy| format!("{} ({})", remedy.id, remedy.label.name()))
+        .collect();
+    sentence(&format!("{}: not tried", named.join(", ")), COLUMNS)
+}
+
+fn row(finding: &Finding, (allocated, reserved): (u64, u64)) -> String {
+    let part = match (finding.of, finding.counted) {
+        (Whole::Reserved, _) => share(finding.bytes, reserved),
+        (_, true) => share(finding.bytes, allocated),
+        (_, false) => format!("({})", share(finding.bytes, allocated)),
+    };
+    let title = begin(&finding.title, COLUMNS - INDENT);
+    format!("{:>10} {part:>6} {title}", bytes::text(finding.bytes)).trim_end().to_owned()
+}
+
+fn full(finding: &Finding, whole: (u64, u64)) -> Vec<String> {
+    let mut rows = vec![row(finding, whole)];
+    let mut say = |text: &str| {
+        let words = sentence(text, COLUMNS - INDENT);
+        rows.extend(words.into_iter().map(|words| format!("{:INDENT$}{words}", "")));
+    };
+    say(&finding.explanation);
+    say(&format!("grows with {}", finding.scales));
+    finding.evidence.iter().for_each(|evidence| say(&proof(evidence)));
+    for remedy in &finding.remedies {
+        say(&format!("try {} ({}): {}", remedy.id, remedy.label.name(), remedy.change));
+    }
+    rows
+}
+
+/// `3 × float32[2, 3] ConvolutionBackward0.input in down1 at net.py:12: 1.00 GiB`
+fn proof(evidence: &Evidence) -> String {
+    let sizes: Vec<String> = evidence.shape.iter().map(u64::to_string).collect();
+    let shape = match evidence.dtype.as_str() {
+        "" => String::new(),
+        dtype => format!("{dtype}[{}] ", sizes.join(", ")),
+    };
+    let module = match evidence.module.as_str() {
+        "" => String::new(),
+        module => format!(" in {module}"),
+    };
+    let line = match place(&evidence.file, evidence.line) {
+        line if line.is_empty() => line,
+        line => format!(" at {}", end(&line, 40)),
+    };
+    let size = bytes::text(evidence.bytes);
+    format!("{} × {shape}{}{module}{line}: {size}", evidence.count, evidence.what)
+}
