@@ -12,6 +12,7 @@
 //! - `detectors`: one file each, a plain function from the scene to findings;
 //! - [`mod@ask`]: remedies that people believe in, checked against what was measured.
 
+pub mod ask;
 mod detectors;
 pub mod finding;
 pub mod remedies;
@@ -21,6 +22,7 @@ mod words;
 
 use anatomy::Anatomy;
 
+pub use ask::{Answer, Effect, ask};
 pub use finding::{Evidence, Finding, Whole};
 pub use remedies::{Label, Remedy};
 

@@ -83,6 +83,9 @@ pub(crate) struct RunArguments {
     /// `off`: do not record who holds the memory; peaks and verdict only [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) record: Option<String>,
+    /// Ask what a remedy could do to this peak, e.g. `empty_cache`, `checkpoint encoder.blocks`; repeatable
+    #[arg(long, value_name = "REMEDY")]
+    pub(crate) ask: Vec<String>,
     #[command(flatten)]
     pub(crate) unfold: UnfoldArguments,
     /// Print only the verdict
@@ -139,6 +142,9 @@ pub(crate) struct ExplainArguments {
     /// Write it as a memory snapshot, which pytorch.org/memory_viz opens
     #[arg(long, value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
+    /// Ask what a remedy could do to this peak, e.g. `empty_cache`, `checkpoint encoder.blocks`; repeatable
+    #[arg(long, value_name = "REMEDY")]
+    pub(crate) ask: Vec<String>,
     #[command(flatten)]
     pub(crate) unfold: UnfoldArguments,
     /// Every pool, and a map of every segment

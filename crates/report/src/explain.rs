@@ -5,7 +5,7 @@ use anatomy::{Anatomy, Dissection, Origin};
 use crate::bytes;
 use crate::fragments::Fragments;
 use crate::sections::words::{count, place};
-use crate::sections::{SCREEN, Section, Unfold, fragments, sections};
+use crate::sections::{SCREEN, Section, Unfold, causes, fragments, sections};
 use crate::terminal::{LABEL_WIDTH, Palette, when};
 
 /// A file taken apart.
@@ -23,6 +23,8 @@ pub struct Explanation {
     pub anatomy: Anatomy,
     /// Root causes, the largest first.
     pub findings: Vec<diagnose::Finding>,
+    /// Remedies that were asked about.
+    pub answers: Vec<diagnose::Answer>,
     /// How it lies in pieces where memory ran out, else at the peak; `None` if that is not known.
     pub fragments: Option<Fragments>,
     /// What the reader should know about these numbers.
@@ -38,12 +40,13 @@ pub fn explain(explanation: &Explanation, palette: Palette, unfold: &Unfold) -> 
         Section { label: "peak", rows: peaks(&explanation.anatomy) },
     ];
     let pools = Section { label: "pools", rows: fragments::pools(&pieces, unfold.fragments) };
+    let asked = Section { label: "asked", rows: causes::answers(&explanation.answers) };
     let notes =
         explanation.notes.iter().map(|note| Section { label: "note", rows: vec![note.clone()] });
     let notes: Vec<Section> = notes.collect();
-    let taken = 1 + lines_of(&first) + pools.rows.len() + lines_of(&notes);
+    let taken = 1 + lines_of(&first) + asked.rows.len() + pools.rows.len() + lines_of(&notes);
     let (body, map) = body(explanation, &pieces, unfold, SCREEN.saturating_sub(taken));
-    let all = first.into_iter().chain(body).chain([pools, map]).chain(notes);
+    let all = first.into_iter().chain(body).chain([pools, map, asked]).chain(notes);
     let style = palette.label;
     let rows = all.flat_map(|Section { label, rows }| {
         let labels = std::iter::once(label).chain(std::iter::repeat(""));

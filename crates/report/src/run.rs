@@ -130,6 +130,8 @@ pub struct Run {
     pub anatomy: Option<anatomy::Anatomy>,
     /// Root causes, the largest first.
     pub findings: Vec<diagnose::Finding>,
+    /// Remedies that were asked about.
+    pub answers: Vec<diagnose::Answer>,
     /// The smallest card memory on which the run still completes, where it was searched for.
     pub floor_bytes: Option<u64>,
     /// The budget, if one was given.

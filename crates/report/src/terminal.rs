@@ -7,7 +7,7 @@ use crate::bytes;
 use crate::explain::{cause, operator};
 use crate::run::{Card, OutOfMemory, Peak, Run, Verdict, Workspaces};
 use crate::sections::words::sentence;
-use crate::sections::{COLUMNS, SCREEN, Section, Unfold, sections};
+use crate::sections::{COLUMNS, SCREEN, Section, Unfold, causes, sections};
 use crate::why::why;
 
 /// Styles; plain text is readable without them.
@@ -62,7 +62,10 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
             .collect();
         line("fits on", &format!("{}, and larger", cards.join(", ")));
     }
-    let mut end = vec![("run", how(run))];
+    let mut end: Vec<(&str, String)> = Vec::new();
+    let answers = causes::answers(&run.answers);
+    end.extend(std::iter::once("asked").chain(std::iter::repeat("")).zip(answers));
+    end.push(("run", how(run)));
     end.extend(run.notes.iter().map(|note| ("note", note.clone())));
     let room = SCREEN.saturating_sub(1 + rows.len() + end.len());
     for Section { label, rows: section } in holders(run, unfold, room) {

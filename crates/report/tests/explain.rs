@@ -93,6 +93,7 @@ fn explanation() -> Explanation {
         complete: true,
         anatomy: anatomy::dissect(&recording, &timeline),
         findings: Vec::new(),
+        answers: Vec::new(),
         notes: vec!["a note".to_owned()],
         ..Explanation::default()
     }

@@ -25,6 +25,9 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     if let Some(path) = &arguments.snapshot {
         explanation.notes.extend(export::write(&recording, &arguments.file, path)?);
     }
+    let Explanation { anatomy, findings, .. } = &explanation;
+    let asked = arguments.ask.iter();
+    explanation.answers = asked.map(|ask| diagnose::ask(anatomy, findings, ask)).collect();
     show(&explanation, arguments)?;
     Ok(0)
 }
@@ -53,6 +56,7 @@ fn explanation(recording: &Recording, file: &Path) -> Result<Explanation> {
         fragments: fragments(recording, &anatomy),
         findings: diagnose::diagnose(&anatomy, anatomy.out_of_memory.is_some()),
         anatomy,
+        answers: Vec::new(),
         notes,
     })
 }

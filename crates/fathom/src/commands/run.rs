@@ -23,7 +23,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     }
     let folder = Folder::make(arguments.out.as_deref())?;
     let ended = launch.run(&arguments.command, &settings, folder.path())?;
-    let run = outcome::read(folder.path(), &ended, &settings);
+    let mut run = outcome::read(folder.path(), &ended, &settings);
+    if let Some(anatomy) = &run.anatomy {
+        let asked = arguments.ask.iter();
+        run.answers = asked.map(|ask| diagnose::ask(anatomy, &run.findings, ask)).collect();
+    }
     show(&run, arguments)?;
     Ok(run.exit_code as u8)
 }

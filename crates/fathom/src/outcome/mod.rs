@@ -54,6 +54,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         peak,
         anatomy: None,
         findings: Vec::new(),
+        answers: Vec::new(),
         floor_bytes: None,
         budget_bytes: settings.budget,
         out_of_memory,

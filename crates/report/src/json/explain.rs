@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::body::{Body, Held, Place, place};
-use super::findings::{Finding, findings};
+use super::findings::{Answer, Finding, answers, findings};
 use super::fragments::Fragments;
 use crate::explain::Explanation;
 use crate::why::why;
@@ -20,6 +20,7 @@ struct Report<'a> {
     #[serde(flatten)]
     body: Body<'a>,
     findings: Vec<Finding<'a>>,
+    answers: Vec<Answer<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     /// At the failed request, else at the peak; null if the replay does not come that far.
     fragments: Option<Fragments<'a>>,
@@ -71,6 +72,7 @@ pub fn explain(explanation: &Explanation) -> String {
         },
         body: Body::of(anatomy),
         findings: findings(&explanation.findings),
+        answers: answers(&explanation.answers),
         out_of_memory: anatomy.out_of_memory.as_ref().map(|refusal| OutOfMemory {
             tried_bytes: refusal.tried_bytes,
             free_bytes: refusal.free_bytes,

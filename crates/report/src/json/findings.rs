@@ -64,6 +64,32 @@ fn finding(finding: &diagnose::Finding) -> Finding<'_> {
     }
 }
 
+/// What was asked, and the answer.
+#[derive(Serialize)]
+pub(crate) struct Answer<'a> {
+    question: &'a str,
+    /// `none`, `worse`, `at_most` or `unknown`: of the allocated peak.
+    effect: &'static str,
+    at_most_bytes: Option<u64>,
+    label: Option<&'static str>,
+    why: &'a str,
+}
+
+pub(crate) fn answers(list: &[diagnose::Answer]) -> Vec<Answer<'_>> {
+    let answer = |answer: &'_ diagnose::Answer| -> (&'static str, Option<u64>) {
+        match answer.effect {
+            diagnose::Effect::AtMost(bytes) => (answer.effect.name(), Some(bytes)),
+            effect => (effect.name(), None),
+        }
+    };
+    let mirror = |row| {
+        let (effect, at_most_bytes) = answer(row);
+        let diagnose::Answer { question, label, why, .. } = row;
+        Answer { question, effect, at_most_bytes, label: label.map(|label| label.name()), why }
+    };
+    list.iter().map(mirror).collect()
+}
+
 fn evidence(row: &diagnose::Evidence) -> Evidence<'_> {
     Evidence {
         bytes: row.bytes,

@@ -11,7 +11,7 @@ pub use explain::explain;
 
 pub(crate) use body::LARGEST;
 use body::{Body, Held, Place, place};
-use findings::{Finding, findings};
+use findings::{Answer, Finding, answers, findings};
 
 use crate::run::{Run, Verdict, Workspaces};
 use crate::why::why;
@@ -31,6 +31,7 @@ struct Report<'a> {
     #[serde(flatten)]
     body: Body<'a>,
     findings: Vec<Finding<'a>>,
+    answers: Vec<Answer<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     budget_bytes: Option<u64>,
     failure: Option<&'a str>,
@@ -135,6 +136,7 @@ pub fn json(run: &Run) -> String {
         floor_bytes: run.floor_bytes,
         body: run.anatomy.as_ref().map(Body::of).unwrap_or_default(),
         findings: findings(&run.findings),
+        answers: answers(&run.answers),
         out_of_memory: out_of_memory(run),
         budget_bytes: run.budget_bytes,
         failure: run.failure.as_deref(),

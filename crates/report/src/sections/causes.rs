@@ -1,6 +1,6 @@
 //! Root causes: what explains the bytes, and what may be done.
 
-use diagnose::{Evidence, Finding, Whole};
+use diagnose::{Answer, Effect, Evidence, Finding, Whole};
 
 use super::COLUMNS;
 use super::words::{begin, end, place, sentence, share};
@@ -58,6 +58,21 @@ pub(super) fn remedies(findings: &[Finding]) -> Vec<String> {
         .map(|remedy| format!("{} ({})", remedy.id, remedy.label.name()))
         .collect();
     sentence(&format!("{}: not tried", named.join(", ")), COLUMNS)
+}
+
+/// `--ask`: what a remedy could do.
+pub(crate) fn answers(answers: &[Answer]) -> Vec<String> {
+    let rows = answers.iter().flat_map(|answer| {
+        let effect = match answer.effect {
+            Effect::None => "does not lower the peak".to_owned(),
+            Effect::Worse => "raises the peak".to_owned(),
+            Effect::AtMost(size) => format!("lowers it by {} at most", bytes::text(size)),
+            Effect::Unknown => "not known".to_owned(),
+        };
+        let label = answer.label.map_or(String::new(), |label| format!(" ({})", label.name()));
+        sentence(&format!("{}{label}: {effect}; {}", answer.question, answer.why), COLUMNS)
+    });
+    rows.collect()
 }
 
 fn row(finding: &Finding, (allocated, reserved): (u64, u64)) -> String {

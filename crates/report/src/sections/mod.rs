@@ -1,6 +1,6 @@
 //! The parts of a report that come from an anatomy. By default they fit one screen together.
 
-mod causes;
+pub(crate) mod causes;
 pub(crate) mod fragments;
 mod holders;
 mod over_time;
