@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn smaller_heads_double_the_matrices_of_naive_attention() {
         let matrices = Finding { id: "attention-matrices", bytes: 1 << 30, ..Finding::default() };
-        assert_eq!(asked("head_dim 32", &[matrices.clone()]).effect, Effect::Worse);
+        assert_eq!(asked("head_dim 32", std::slice::from_ref(&matrices)).effect, Effect::Worse);
         assert_eq!(asked("head_dim=32", &[]).effect, Effect::None);
         assert_eq!(asked("flash attention", &[matrices]).effect, Effect::AtMost(1 << 30));
     }

@@ -10,11 +10,13 @@
 //! - [`scene`]: the moment that is looked at, and who has been claimed there;
 //! - `roles`: what an operator or an autograd node is for;
 //! - `detectors`: one file each, a plain function from the scene to findings;
+//! - [`mod@page`]: the reference of all findings and remedies;
 //! - [`mod@ask`]: remedies that people believe in, checked against what was measured.
 
 pub mod ask;
 mod detectors;
 pub mod finding;
+pub mod page;
 pub mod remedies;
 mod roles;
 pub mod scene;

@@ -41,7 +41,7 @@ pub struct Remedy {
 
 /// Remedies by id: how far they go, and in general what to change.
 #[rustfmt::skip]
-const TABLE: [(&str, Label, &str); 29] = [
+pub(crate) const TABLE: [(&str, Label, &str); 29] = [
     ("accumulate", Label::ChangesStatistics, "smaller batches with gradient accumulation: batch norm then sees the small ones"),
     ("allocator", Label::Exact, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
     ("amp-bf16", Label::ChangesPrecision, "torch.autocast(\"cuda\", torch.bfloat16)"),
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_sorted_by_nothing_but_has_each_id_once() {
+    fn each_id_is_there_once() {
         let mut ids: Vec<&str> = TABLE.iter().map(|(id, ..)| *id).collect();
         ids.sort_unstable();
         ids.dedup();
