@@ -150,6 +150,9 @@ RUNS = {
 # The runs whose reports are shown.
 SHOWN = {"uni3d-dp3": "stated", "stdiff": "document", "bev-graph": "before", "dit3d": "document", "avatar": "document"}
 
+# Of these modules, wherever they stand, what is saved is summed up.
+PARTS = {"stdiff": ("resnet", "motion", "attention")}
+
 # -- measuring ------------------------------------------------------------------------------------------
 
 
@@ -194,6 +197,8 @@ def kept(report, output, case, run):
         "operators": {row["name"]: row["bytes"] for row in report["operators"][:6]},
         "ledger": {row["name"]: row["bytes"] for row in report["peak_ledger"]},
         "saved": report["saved"],
+        "parts": {part: saved_in(report, part) for part in PARTS.get(case, ())},
+        "findings": [[row["id"], row["title"], row["bytes"]] for row in report["findings"] if row["counted"]],
         "out_of_memory": failure and {n: failure[n] for n in ("tried_bytes", "free_bytes", "phase", "step", "message")},
         "printed": [line for line in text[:start] if not line.startswith("step ")],
     }
@@ -206,6 +211,11 @@ def modules(report, deepest=4, most=16):
     """The largest modules that are not nested too deeply: what they hold at the peak, and what of it is saved."""
     outer = [m for m in report["modules"] if m["path"] and m["path"].count(".") < deepest]
     return sorted(outer, key=lambda m: (-m["saved_bytes"], -m["bytes"], m["path"]))[:most]
+
+
+def saved_in(report, name):
+    """What all modules of this name have saved at the peak."""
+    return sum(m["saved_bytes"] for m in report["modules"] if m["path"].endswith(f".{name}"))
 
 
 def measure_case(case, only_missing=False, at_once=1):
@@ -270,6 +280,14 @@ class Measured:
     def saved(self, path):
         """What a module has saved for backward at the peak."""
         return next(row[2] for row in self.result["modules"] if row[0] == path)
+
+    def part(self, name):
+        """What all modules of a name have saved at the peak."""
+        return self.result["parts"][name]
+
+    def explained(self):
+        """Bytes of the peak that findings explain."""
+        return sum(row[2] for row in self.result["findings"])
 
     def ledger(self, row):
         return self.result["ledger"][row]

@@ -32,6 +32,39 @@ def runs():
     return {case: {name: cases.Measured(result) for name, result in measured(case).items()} for case in cases.RUNS}
 
 
+# -- causes -------------------------------------------------------------------------------------------
+
+# Of each case the run that its README shows, and what its first finding names (see examples/README.md).
+CAUSES = {
+    ("uni3d-dp3", "stated"): ("feature-maps", "group_encoder"),
+    ("uni3d-dp3", "groups_512"): ("feature-maps", "group_encoder"),
+    ("stdiff", "document"): ("feature-maps", "64 × 2048"),
+    ("bev-graph", "before"): ("unfold", "im2col"),
+    ("dit3d", "s_2_full"): ("activations", "16 × 1024 rows in the 12 blocks of backbone.blocks"),
+    ("avatar", "document"): ("feature-maps", "64 × 64"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "name"), CAUSES)
+def test_the_first_finding_is_the_true_cause(runs, case, name):
+    identity, words = CAUSES[case, name]
+    first = runs[case][name].result["findings"][0]
+    assert first[0] == identity and words in first[1]
+
+
+def test_findings_explain_nine_tenths_of_every_peak_and_nothing_twice(runs):
+    for case, of_case in runs.items():
+        for name, run in of_case.items():
+            whole = run.allocated + (run.tried or 0)
+            assert 0.9 * whole <= run.explained() <= whole, (case, name)
+
+
+def test_the_overview_says_what_was_measured(runs):
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert f"{runs['avatar']['document'].held('activations') / GIB:.1f} GiB of them" in text
+    assert "98.00 GiB" in text and cases.size(runs["bev-graph"]["before"].tried) == "98.00 GiB"
+
+
 # -- stale? -------------------------------------------------------------------------------------------
 
 
