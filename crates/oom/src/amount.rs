@@ -76,7 +76,7 @@ impl Amount {
         let bytes = text.as_bytes();
         let whole = bytes.iter().take_while(|byte| is_digit(byte) || **byte == b',').count();
         let mut end = whole;
-        if bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(|byte| is_digit(byte)) {
+        if bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(&is_digit) {
             end += 1 + bytes[end + 1..].iter().take_while(|byte| is_digit(byte)).count();
         }
         if whole == 0 || bytes[0] == b',' || 24 < end {

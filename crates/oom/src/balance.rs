@@ -162,11 +162,19 @@ fn on_card(account: &Account, balance: &mut Balance) {
     if let Some((others, known)) = balance.others {
         ledger.push(Row { known, ..row("other_processes", others, 1) });
     }
-    let rest = figures.capacity.zip(figures.free).zip(figures.reserved);
-    if let (None, None, Some(((capacity, free), reserved))) = (this, balance.others, rest) {
-        let outside = capacity.minus(free).and_then(|used| used.minus(reserved));
-        ledger.extend(outside.map(|outside| row("outside_or_others", outside, 1)));
-    }
+    // What is left of the card: with no process counted, this one's context is part of it.
+    let name =
+        if this.is_some() || balance.others.is_some() { "unlisted" } else { "outside_or_others" };
+    let rest = figures.reserved.and_then(|_| rest(ledger));
+    let is_worth_a_row = |rest: &Amount| name == "outside_or_others" || rest.low != 0;
+    ledger.extend(rest.filter(is_worth_a_row).map(|rest| row(name, rest, 1)));
+}
+
+/// The total less its parts.
+fn rest(ledger: &Ledger) -> Option<Amount> {
+    let (total, parts) = ledger.split_first().filter(|(total, _)| total.depth == 0)?;
+    let parts = parts.iter().filter(|row| row.depth == 1).map(|row| row.amount);
+    total.amount.minus(parts.reduce(Amount::plus)?)
 }
 
 /// The one listed process that has at least what this one has reserved.
@@ -176,7 +184,13 @@ fn own(account: &Account, reserved: Amount) -> Option<usize> {
         account.processes.iter().enumerate().filter(|(_, process)| can_be(process.memory));
     let (index, process) = fitting.next()?;
     let outside = process.memory.minus(reserved)?;
-    (fitting.next().is_none() && outside.low <= MOST_OUTSIDE).then_some(index)
+    // Beside what this one has reserved, the card may have no room for the listed one to be another.
+    let figures = &account.figures;
+    let used = figures.capacity.zip(figures.free).and_then(|(all, free)| all.minus(free));
+    let cannot_be_another =
+        used.is_some_and(|used| used.at_least(process.memory.plus(reserved)) == Some(false));
+    let is_alone = fitting.next().is_none();
+    (is_alone && (cannot_be_another || outside.low <= MOST_OUTSIDE)).then_some(index)
 }
 
 /// What other processes have: listed, else what remains, else what is too much for this one.
@@ -267,13 +281,19 @@ fn cause(account: &Account, balance: &Balance) -> Cause {
     {
         return Cause::Limit;
     }
+    // Blame needs certainty: what the text rounds away is not enough for it.
     let enough = |more: Option<Amount>| {
-        more.is_some_and(|more| free.plus(more).at_least(tried) != Some(false))
+        more.is_some_and(|more| free.plus(more).at_least(tried) == Some(true))
     };
+    let others = balance.others.map(|(others, _)| others);
+    let others_have_more = others.is_some_and(|others| {
+        figures.unallocated.is_none_or(|unallocated| unallocated.high < others.low)
+    });
     match () {
         () if free.at_least(tried) == Some(true) => Cause::RoomWasLeft,
+        () if enough(others) && others_have_more => Cause::OtherProcesses,
         () if enough(figures.unallocated) => Cause::Pieces,
-        () if enough(balance.others.map(|(others, _)| others)) => Cause::OtherProcesses,
+        () if enough(others) => Cause::OtherProcesses,
         () if figures.allocated.is_none() => Cause::NotTold,
         () => Cause::Full,
     }

@@ -10,7 +10,7 @@ const HEADS: [(&str, Kind); 24] = [
     ("hipoutofmemory", Kind::Hip),
     ("xpuoutofmemory", Kind::Xpu),
     ("mpsbackendoutofmemory", Kind::Mps),
-    ("wouldexceedallowedmemory", Kind::Cuda),
+    ("allocationondevice", Kind::Cuda),
     ("triedtoallocate", Kind::Cuda),
     ("totalcapacity;", Kind::Cuda),
     ("cudaerror:outofmemory", Kind::CudaError),
@@ -59,7 +59,11 @@ pub(crate) fn read(squeezed: &Squeezed) -> Vec<Account> {
             _ => account.who = who(head),
         }
         // Prose uses these words too; a message has a number.
-        let is_bare = matches!(*head, "triedtoallocate" | "totalcapacity;");
+        let is_bare = match *head {
+            "triedtoallocate" | "totalcapacity;" => true,
+            "allocationondevice" => !window.contains("wouldexceedallowedmemory"),
+            _ => false,
+        };
         if !is_bare || account.figures.tried.is_some() || account.figures.capacity.is_some() {
             accounts.push(account);
         }

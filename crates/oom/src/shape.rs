@@ -30,7 +30,7 @@ impl Shape {
     /// Reads `4x256x49x256x256`, `4,256` or `[4, 256]`.
     pub fn parse(text: &str) -> Option<Shape> {
         let text = text.trim().trim_start_matches(['[', '(']).trim_end_matches([']', ')']);
-        let sizes = text.split(|c: char| matches!(c, 'x' | 'X' | '×' | ',' | '*'));
+        let sizes = text.split(['x', 'X', '×', ',', '*']);
         let sizes: Option<Vec<u64>> = sizes
             .map(str::trim)
             .map(|size| size.parse().ok().filter(|size| (1..1 << 40).contains(size)))
