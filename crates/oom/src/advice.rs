@@ -105,7 +105,8 @@ pub fn advise(account: &Account, balance: &Balance) -> Vec<Advice> {
     }
     if let Some(empty) = said(&[Advised::EmptyCache]) {
         // The cache is emptied before the error is raised: what can be had so is free already.
-        list.push(judged(Remedy::EmptyCache, Some(empty), free, Known::Measured));
+        let judged = judged(Remedy::EmptyCache, Some(empty), free, Known::Measured);
+        list.push(Advice { helps: Helps::Cannot, gap: None, ..judged });
     }
     if let Some((others, known)) = balance.others.filter(|(others, _)| others.high != 0) {
         list.push(judged(Remedy::StopOthers, None, with(Some(others)), known));

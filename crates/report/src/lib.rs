@@ -8,6 +8,7 @@ pub mod bytes;
 mod explain;
 pub mod fragments;
 mod json;
+pub mod oom;
 pub mod replay;
 mod run;
 mod sections;
