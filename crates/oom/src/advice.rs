@@ -41,6 +41,8 @@ pub enum Helps {
     Open,
     /// There is not enough even then.
     Cannot,
+    /// What was free was enough by itself: the reason is another one.
+    Beside,
 }
 
 impl Helps {
@@ -50,6 +52,7 @@ impl Helps {
             Helps::Can => "can_help",
             Helps::Open => "cannot_tell",
             Helps::Cannot => "cannot_help",
+            Helps::Beside => "not_the_reason",
         }
     }
 }
@@ -77,45 +80,94 @@ pub fn advise(account: &Account, balance: &Balance) -> Vec<Advice> {
         return Vec::new();
     };
     let figures = &account.figures;
+    let said =
+        |words: &[Advised]| account.advises.iter().copied().find(|said| words.contains(said));
     let mut list = Vec::new();
     if figures.capacity.is_some_and(|capacity| capacity.at_least(tried) == Some(false)) {
         let gap = figures.capacity.and_then(|capacity| tried.minus(capacity));
         let (remedy, helps, known) = (Remedy::AskForLess, Helps::Can, Known::Measured);
         list.push(Advice { remedy, said: None, helps, reach: figures.capacity, gap, known });
     }
-    let said =
-        |words: &[Advised]| account.advises.iter().copied().find(|said| words.contains(said));
-    let judged = |remedy, said, reach: Option<Amount>, known| {
-        let helps = match reach.map(|reach| reach.at_least(tried)) {
+    let judge = Judge::of(account, tried);
+    let split = said(&[Advised::ExpandableSegments, Advised::MaxSplitSize]);
+    let is_of_use = figures.unallocated.is_some() && account.kind.is_caching_allocator();
+    if split.is_some() || is_of_use && !judge.had_room() {
+        // Pages that are unmapped go back to the card, and below the limit alike.
+        let reach = figures.unallocated.and_then(|rest| Some(judge.room?.plus(rest)));
+        list.push(judge.advice(Remedy::UseReserved, split, reach, Known::Measured));
+    }
+    if let Some(empty) = said(&[Advised::EmptyCache]) {
+        // The cache is emptied before the error is raised: what can be had so is free already.
+        let advice = judge.advice(Remedy::EmptyCache, Some(empty), figures.free, Known::Measured);
+        list.push(Advice { helps: Helps::Cannot, gap: None, ..advice });
+    }
+    if let Some((others, known)) = balance.others {
+        let reach = figures.free.map(|free| judge.below_limit(free.plus(others)));
+        list.push(judge.advice(Remedy::StopOthers, None, reach, known));
+    }
+    // A limit that leaves enough room was not what stopped it.
+    let can_be_limit = judge.headroom.is_none_or(|room| room.at_least(tried) != Some(true));
+    if figures.limit.is_some() && can_be_limit {
+        let watermark = said(&[Advised::Watermark]);
+        // On a Mac the memory of the machine is the end, which the text does not say.
+        let reach = if account.kind == Kind::Mps { None } else { figures.free };
+        let advice = Judge { room: None, ..judge }.advice(
+            Remedy::RaiseLimit,
+            watermark,
+            reach,
+            Known::Measured,
+        );
+        list.push(advice);
+    }
+    list
+}
+
+/// What advice is measured by.
+#[derive(Clone, Copy)]
+struct Judge {
+    tried: Amount,
+    /// What PyTorch's limit leaves it; `None` without a limit.
+    headroom: Option<Amount>,
+    /// What could be had at once: free, and below the limit.
+    room: Option<Amount>,
+}
+
+impl Judge {
+    fn of(account: &Account, tried: Amount) -> Judge {
+        let figures = &account.figures;
+        let limit = figures.limit.filter(|_| account.kind.is_caching_allocator());
+        let reserved = figures.reserved.unwrap_or(Amount::exactly(0));
+        let headroom = limit.map(|limit| limit.minus(reserved).unwrap_or(Amount::exactly(0)));
+        let judge = Judge { tried, headroom, room: None };
+        Judge { room: figures.free.map(|free| judge.below_limit(free)), ..judge }
+    }
+
+    /// What was free was enough by itself.
+    fn had_room(&self) -> bool {
+        self.room.is_some_and(|room| room.at_least(self.tried) == Some(true))
+    }
+
+    fn below_limit(&self, amount: Amount) -> Amount {
+        self.headroom.map_or(amount, |headroom| amount.min(headroom))
+    }
+
+    fn advice(
+        &self,
+        remedy: Remedy,
+        said: Option<Advised>,
+        reach: Option<Amount>,
+        known: Known,
+    ) -> Advice {
+        let helps = match reach.map(|reach| reach.at_least(self.tried)) {
+            _ if self.had_room() => Helps::Beside,
             Some(Some(true)) => Helps::Can,
             Some(Some(false)) => Helps::Cannot,
             _ => Helps::Open,
         };
         let gap = reach.and_then(|reach| match helps {
-            Helps::Can => reach.minus(tried),
-            _ => tried.minus(reach),
+            Helps::Can | Helps::Beside => reach.minus(self.tried),
+            _ => self.tried.minus(reach),
         });
         Advice { remedy, said, helps, reach, gap, known }
-    };
-    let free = figures.free;
-    let with = |more: Option<Amount>| free.zip(more).map(|(free, more)| free.plus(more));
-    let split = said(&[Advised::ExpandableSegments, Advised::MaxSplitSize]);
-    if split.is_some() || figures.unallocated.is_some() && account.kind.is_caching_allocator() {
-        list.push(judged(Remedy::UseReserved, split, with(figures.unallocated), Known::Measured));
     }
-    if let Some(empty) = said(&[Advised::EmptyCache]) {
-        // The cache is emptied before the error is raised: what can be had so is free already.
-        let judged = judged(Remedy::EmptyCache, Some(empty), free, Known::Measured);
-        list.push(Advice { helps: Helps::Cannot, gap: None, ..judged });
-    }
-    if let Some((others, known)) = balance.others.filter(|(others, _)| others.high != 0) {
-        list.push(judged(Remedy::StopOthers, None, with(Some(others)), known));
-    }
-    if figures.limit.is_some() {
-        let watermark = said(&[Advised::Watermark]);
-        // On a Mac the memory of the machine is the end, which the text does not say.
-        let reach = if account.kind == Kind::Mps { None } else { free };
-        list.push(judged(Remedy::RaiseLimit, watermark, reach, Known::Measured));
-    }
-    list
 }

@@ -135,6 +135,11 @@ impl Amount {
         Some(Amount { low: self.low.saturating_sub(other.high).min(high), high })
     }
 
+    /// The smaller of both.
+    pub fn min(self, other: Amount) -> Amount {
+        Amount { low: self.low.min(other.low), high: self.high.min(other.high) }
+    }
+
     /// Is it at least the other, whatever was rounded away? `None` if that is open.
     pub fn at_least(self, other: Amount) -> Option<bool> {
         match () {

@@ -103,6 +103,9 @@ pub struct Balance {
 /// about 1 to 1.5 GiB were usual before CUDA 11.7 loaded them so.
 pub const MOST_OUTSIDE: u64 = 2 << 30;
 
+/// Less than this is no other process: the smallest context of the catalogue is 105 MiB. It is the driver's.
+const LEAST_PROCESS: u64 = 64 << 20;
+
 /// Whose the memory was, and the reason that follows.
 pub fn weigh(account: &Account) -> Balance {
     let figures = &account.figures;
@@ -166,7 +169,7 @@ fn on_card(account: &Account, balance: &mut Balance) {
     let name =
         if this.is_some() || balance.others.is_some() { "unlisted" } else { "outside_or_others" };
     let rest = figures.reserved.and_then(|_| rest(ledger));
-    let is_worth_a_row = |rest: &Amount| name == "outside_or_others" || rest.low != 0;
+    let is_worth_a_row = |rest: &Amount| name == "outside_or_others" || rest.high != 0;
     ledger.extend(rest.filter(is_worth_a_row).map(|rest| row(name, rest, 1)));
 }
 
@@ -207,7 +210,10 @@ fn others(
     }
     let used = account.figures.capacity?.minus(account.figures.free?)?;
     match this {
-        Some(this) => Some((used.minus(this)?, Known::Measured)),
+        Some(this) => {
+            let rest = used.minus(this).filter(|rest| LEAST_PROCESS <= rest.low)?;
+            Some((rest, Known::Measured))
+        }
         None => {
             let outside = used.minus(account.figures.reserved.map(|_| reserved)?)?;
             let too_much = outside.low.checked_sub(MOST_OUTSIDE).filter(|bytes| *bytes != 0)?;

@@ -24,7 +24,7 @@ const CHANNELS: [u64; 7] = [1024, 512, 256, 128, 64, 32, 16];
 const GIVEN: usize = 4;
 
 /// A range wider than this part of its size tells nothing: too many shapes lie in it.
-const WIDTH: u64 = 100;
+const WIDTH: u64 = 150;
 
 /// A few usual shapes of this size; none if the size says too little.
 pub(crate) fn guess(asked: &[Amount]) -> Vec<Candidate> {
@@ -65,7 +65,9 @@ fn attention(range: Amount, dtype: Dtype) -> Option<Candidate> {
         let (many, odd) = pieces(range, tokens * tokens * dtype.bytes)?;
         let cost = odd + u32::from(!tokens.is_power_of_two());
         let terms = vec![term("batch·heads", many, 1), term("tokens", *tokens, 2)];
-        (odd <= 3 && (8..=8192).contains(&many))
+        // Other lengths fall into a range by chance more often: only the roundest count.
+        let most = if tokens.is_power_of_two() { 3 } else { 1 };
+        (odd <= most && (8..=8192).contains(&many))
             .then(|| candidate(vec![many, *tokens, *tokens], terms, dtype, cost))
     });
     ways.min_by_key(|way| way.cost)

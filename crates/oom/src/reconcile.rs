@@ -8,8 +8,8 @@ use crate::balance::{Known, Ledger, Row};
 pub struct Card {
     /// Its name in the catalogue.
     pub name: String,
-    /// Its total.
-    pub memory_bytes: u64,
+    /// The most `nvidia-smi` can show: what is on the box. CUDA reports less, because the driver keeps some.
+    pub box_bytes: u64,
     /// What a process takes from it before its first tensor, in the catalogue.
     pub context_bytes: u64,
 }
@@ -66,7 +66,7 @@ pub fn reconcile(figures: &Reconciling) -> Reconciliation {
     let mut result = Reconciliation::default();
     let card = figures.card.as_ref();
     if let Some((card, smi)) = card.zip(figures.smi) {
-        result.compare("smi", smi, "card", Amount::exactly(card.memory_bytes));
+        result.compare("smi", smi, "card", Amount::exactly(card.box_bytes));
     }
     if let Some((reserved, smi)) = figures.reserved.zip(figures.smi) {
         result.compare("reserved", reserved, "smi", smi);

@@ -143,7 +143,7 @@ fn reconciling(arguments: &TextArguments) -> Result<Reconciling> {
     };
     let card = arguments.gpu.as_deref().map(find_card).transpose()?.map(|card| Card {
         name: card.name.to_owned(),
-        memory_bytes: card.memory_bytes,
+        box_bytes: u64::from(card.nominal_gib) << 30,
         context_bytes: card.context_bytes,
     });
     let parameters = arguments.parameters.as_deref().map(|text| {
@@ -177,10 +177,10 @@ fn next(answer: &Texts, texts: &[(String, String)], arguments: &TextArguments) -
     if let (Some(file), true, true) =
         (file, arguments.command.is_empty(), entry.account.figures.tried.is_some())
     {
-        next.push(format!("fathom explain {file} -- {command}   names the line that asked for it"));
+        next.push(format!("who asked for it: fathom explain {file} -- {command}"));
     }
     let card = entry.account.figures.capacity.map(card_flag).unwrap_or_default();
-    next.push(format!("fathom run{card} -- {command}   shows who holds the memory, without a GPU"));
+    next.push(format!("who holds the memory, without a GPU: fathom run{card} -- {command}"));
     next
 }
 

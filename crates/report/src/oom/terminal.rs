@@ -116,7 +116,8 @@ fn processes(texts: &Texts) -> Vec<String> {
 }
 
 fn shapes(solution: &Solution) -> Section {
-    let label = if solution.guessed { "guess" } else { "shape" };
+    let is_guess = solution.guessed && !solution.candidates.is_empty();
+    let label = if is_guess { "guess" } else { "shape" };
     let mut rows: Vec<String> = Vec::new();
     for candidate in &solution.candidates {
         let size = bytes::text(candidate.bytes);
@@ -130,7 +131,7 @@ fn shapes(solution: &Solution) -> Section {
     }
     let combinations = solution.combinations;
     if solution.guessed {
-        if 1 < combinations {
+        if combinations != 0 {
             rows.push(format!(
                 "none of {combinations} combinations of the dimensions has this size"
             ));

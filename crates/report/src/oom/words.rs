@@ -53,8 +53,21 @@ fn without_size(account: &Account) -> String {
     match account.kind {
         Kind::CudaError => "CUDA had no memory left; its message has no numbers".to_owned(),
         Kind::Library => format!("{} had no memory; its message has no numbers", account.who),
-        Kind::Smi => format!("{} as nvidia-smi shows it", card(account)),
-        Kind::Summary => format!("{} as PyTorch's memory_summary shows it", card(account)),
+        Kind::Smi => {
+            let name = if account.card.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", account.card)
+            };
+            let part = |part: Option<Amount>| part.map_or("?".to_owned(), amount);
+            let (used, all) = (part(account.figures.used), part(account.figures.capacity));
+            format!("{used} of {all} on {}{name}, as nvidia-smi shows it", card(account))
+        }
+        Kind::Summary => {
+            let reserved = account.figures.reserved.or(account.figures.allocated);
+            let size = reserved.map_or("?".to_owned(), amount);
+            format!("{size} by PyTorch on {}, as its memory_summary shows it", card(account))
+        }
         _ => format!("on {}; the message does not say how much was tried", card(account)),
     }
 }
@@ -149,7 +162,9 @@ fn not_told(account: &Account) -> Vec<String> {
 
 /// Not PyTorch: what can be said is arithmetic.
 fn elsewhere(account: &Account) -> Vec<String> {
-    let mut rows: Vec<String> = account.tensor.iter().map(tensor).collect();
+    let first = if account.kind == Kind::Jax { "first of the buffers it lists: " } else { "" };
+    let mut rows: Vec<String> =
+        account.tensor.iter().map(|named| format!("{first}{}", tensor(named))).collect();
     rows.push(
         "Fathom simulates PyTorch only: what the rest of the card held is not known".to_owned(),
     );
@@ -173,7 +188,8 @@ pub(super) fn advice(advice: &Advice, account: &Account) -> String {
     let what = match advice.remedy {
         Remedy::UseReserved => match advice.said {
             Some(Advised::MaxSplitSize) => "`max_split_size_mb`".to_owned(),
-            _ => "`expandable_segments:True`".to_owned(),
+            Some(_) => "`expandable_segments:True`".to_owned(),
+            None => "`expandable_segments:True` (torch 2.1 and newer)".to_owned(),
         },
         Remedy::StopOthers => "ending the other processes".to_owned(),
         Remedy::RaiseLimit if account.kind == Kind::Mps => "lifting the watermark".to_owned(),
@@ -188,12 +204,16 @@ pub(super) fn advice(advice: &Advice, account: &Account) -> String {
             );
         }
     };
-    let reach = advice.reach.map_or("?".to_owned(), amount);
-    let gap = advice.gap.map_or("?".to_owned(), amount);
+    // All that is in reach may not lie in one piece: it is the most there can be.
+    let reach = advice.reach.map_or("?".to_owned(), |reach| bytes::text(reach.high));
+    let gap = advice.gap.map_or("?".to_owned(), |gap| bytes::text(gap.low));
     match advice.helps {
+        Helps::Beside => {
+            format!("{what}{said} is not the point: what was free was enough by itself")
+        }
         Helps::Can => format!("{what}{said} can help: at most {reach} in reach, {tried} was tried"),
         Helps::Cannot => {
-            format!("{what}{said} cannot help: at most {reach} in reach, {gap} too little")
+            format!("{what}{said} cannot help: at most {reach} in reach, at least {gap} too little")
         }
         Helps::Open if advice.reach.is_none() => {
             format!("{what}{said} may help: the message does not say how much there would be")
@@ -216,7 +236,7 @@ pub(super) fn row(name: &str) -> &str {
         "outside_pytorch" => "this process outside PyTorch",
         "other_processes" => "other processes",
         "outside_or_others" => "context and other processes",
-        "unlisted" => "listed by nobody",
+        "unlisted" => "the driver, or not listed",
         "limit" => "most that PyTorch may use",
         "other" => "other allocations",
         "left" => "left",
