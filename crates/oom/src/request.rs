@@ -40,7 +40,7 @@ pub fn requests(tried: Amount, kind: Kind) -> Vec<Amount> {
     let first = tried.low.next_multiple_of(step);
     let last = tried.high / step * step;
     let (low, high) = match multiple_in(tried, step) {
-        true => ((first - step + 1).max(least), last),
+        true => ((first + 1).saturating_sub(step).max(least), last),
         false => (tried.low, tried.high),
     };
     if low <= high {
@@ -74,6 +74,7 @@ mod tests {
         assert_eq!(asked("226.00 MiB"), [(224 * MIB + 1, 226 * MIB)]);
         let (low, high) = asked("98.00 GiB")[0];
         assert!(low <= (98 << 30) && (98 << 30) <= high && high - low < 13 * MIB);
+        assert_eq!(asked("0.00 GiB"), [(1, MIB)]);
         // Before torch 1.3 steps were smaller.
         assert_eq!(asked("12.50 MiB"), [(12 * MIB + 384 * 1024 + 1, 12 * MIB + 512 * 1024)]);
     }
