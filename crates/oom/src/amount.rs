@@ -76,8 +76,13 @@ impl Amount {
         let bytes = text.as_bytes();
         let whole = bytes.iter().take_while(|byte| is_digit(byte) || **byte == b',').count();
         let mut end = whole;
-        if bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(&is_digit) {
-            end += 1 + bytes[end + 1..].iter().take_while(|byte| is_digit(byte)).count();
+        if bytes.get(end) == Some(&b'.') {
+            let digits = bytes[end + 1..].iter().take_while(|byte| is_digit(byte)).count();
+            // NumPy writes `201. GiB`; a point before anything else ends a sentence.
+            let is_unit = |rest: &str| UNITS.iter().any(|(name, _)| rest.starts_with(name));
+            if digits != 0 || is_unit(&text[end + 1..]) {
+                end += 1 + digits;
+            }
         }
         if whole == 0 || bytes[0] == b',' || 24 < end {
             return None;
@@ -161,6 +166,7 @@ mod tests {
         assert!(amount.contains(25_394_000_000) && !amount.contains(25_400_000_000));
         assert_eq!(Amount::parse("0 bytes"), Some(Amount::exactly(0)));
         assert_eq!(Amount::parse("22616MiB").unwrap().middle(), 22_616 << 20);
+        assert_eq!(Amount::parse("201. GiB").unwrap().middle(), 201 << 30);
     }
 
     #[test]

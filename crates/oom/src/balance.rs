@@ -268,12 +268,12 @@ fn in_summary(account: &Account, balance: &mut Balance) {
 
 fn cause(account: &Account, balance: &Balance) -> Cause {
     let figures = &account.figures;
-    let Some(tried) = account.tried().filter(|_| account.kind.is_refusal()) else {
-        return if account.kind.is_refusal() { Cause::NotTold } else { Cause::Nothing };
-    };
     if account.kind == Kind::Host || account.who == "host" {
         return Cause::Host;
     }
+    let Some(tried) = account.tried().filter(|_| account.kind.is_refusal()) else {
+        return if account.kind.is_refusal() { Cause::NotTold } else { Cause::Nothing };
+    };
     if figures.capacity.is_some_and(|capacity| capacity.at_least(tried) == Some(false)) {
         return Cause::LargerThanCard;
     }

@@ -107,9 +107,10 @@ fn is_ink(c: char) -> bool {
 fn without_labels(line: &str) -> &str {
     let mut line = line;
     for _ in 0..LABELS {
-        line = line.trim_start_matches(|c: char| !is_ink(c) || matches!(c, '>' | '#' | '-' | '*'));
+        line = line.trim_start_matches(|c: char| !is_ink(c) || matches!(c, '>' | '#' | '*'));
+        line = line.strip_prefix("- ").unwrap_or(line).trim_start();
         let Some(length) = label(line) else { break };
-        line = line[length..].trim_start_matches([' ', ':', '-']);
+        line = line[length..].strip_prefix(':').unwrap_or(&line[length..]);
     }
     line
 }
@@ -119,7 +120,12 @@ fn label(line: &str) -> Option<usize> {
     let near = |end: char| line.char_indices().take(LABEL).find(|(_, c)| *c == end);
     let bracket = |end: char| near(end).map(|(at, c)| at + c.len_utf8());
     match line.chars().next()? {
-        '[' => bracket(']').filter(|length| !line[..*length].contains("emory")),
+        '[' => bracket(']').filter(|length| {
+            let inner = &line[1..*length - 1];
+            let is_shape =
+                inner.contains(',') && inner.chars().all(|c| c.is_ascii_digit() || c == ',');
+            !is_shape && !inner.contains("emory")
+        }),
         '(' => bracket(')').filter(|length| line[..*length].contains("pid=")),
         c if c.is_ascii_digit() => {
             let word = line.split(char::is_whitespace).next()?;

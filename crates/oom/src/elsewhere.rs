@@ -3,9 +3,12 @@
 use crate::account::{Account, Tensor};
 use crate::amount::Amount;
 
-/// Types of TensorFlow and XLA, with the bytes of an element.
-const TYPES: [(&str, u64); 24] = [
+/// Types of TensorFlow, XLA and NumPy, with the bytes of an element.
+const TYPES: [(&str, u64); 27] = [
     ("float", 4),
+    ("float16", 2),
+    ("float32", 4),
+    ("float64", 8),
     ("double", 8),
     ("half", 2),
     ("bfloat16", 2),
@@ -57,9 +60,23 @@ fn tensor(shape: Vec<u64>, dtype: &str) -> Tensor {
     Tensor { shape, dtype: dtype.to_owned(), element_bytes: known.map(|(_, bytes)| *bytes) }
 }
 
-/// `DefaultCPUAllocator: can't allocate memory: you tried to allocate 132426121216 bytes`
+/// `DefaultCPUAllocator: can't allocate memory: you tried to allocate 132426121216 bytes`, and NumPy's
+/// `Unable to allocate 7.45 GiB for an array with shape (1000, 1000000) and data type float64`.
 pub(crate) fn fill_host(account: &mut Account, window: &str) {
     account.figures.tried = amount_behind(window, "triedtoallocate");
+    if let Some(array) = behind(window, "arraywithshape(") {
+        let sizes = array.split(')').next().unwrap_or_default();
+        let dtype = behind(array, "anddatatype").unwrap_or_default();
+        let dtype: String =
+            dtype.chars().take(12).take_while(char::is_ascii_alphanumeric).collect();
+        let bracketed =
+            format!("[{}]", sizes.get(..sizes.len().min(DIMENSIONS * 12)).unwrap_or_default());
+        account.tensor = shape(&bracketed).map(|(sizes, _)| tensor(sizes, &dtype));
+        account.figures.tried = amount_behind(window, "unabletoallocate");
+    }
+    if window.starts_with("insufficientsharedmemory") {
+        account.who = "shared memory".to_owned();
+    }
 }
 
 /// `Out of memory while trying to allocate 6291456 bytes`, and the first of XLA's peak buffers.

@@ -5,7 +5,7 @@ use crate::clean::Squeezed;
 use crate::{device, elsewhere};
 
 /// What begins a message, and what it is then.
-const HEADS: [(&str, Kind); 24] = [
+const HEADS: [(&str, Kind); 32] = [
     ("cudaoutofmemory", Kind::Cuda),
     ("hipoutofmemory", Kind::Hip),
     ("xpuoutofmemory", Kind::Xpu),
@@ -25,6 +25,14 @@ const HEADS: [(&str, Kind); 24] = [
     ("cusolver_status_alloc_failed", Kind::Library),
     ("cusparse_status_alloc_failed", Kind::Library),
     ("defaultcpuallocator:", Kind::Host),
+    ("unabletoallocate", Kind::Host),
+    ("insufficientsharedmemory(shm)", Kind::Host),
+    ("outofmemory:killedprocess", Kind::Host),
+    ("oom_killevent", Kind::Host),
+    ("oom-killevent", Kind::Host),
+    ("cgroupout-of-memoryhandler", Kind::Host),
+    ("nodewasrunninglowonmemory", Kind::Host),
+    ("noderunninglowonmemory", Kind::Host),
     ("outofmemorywhiletryingtoallocate", Kind::Jax),
     ("outofmemoryallocating", Kind::Jax),
     ("failedtoallocaterequestfor", Kind::Jax),
@@ -62,6 +70,7 @@ pub(crate) fn read(squeezed: &Squeezed) -> Vec<Account> {
         let is_bare = match *head {
             "triedtoallocate" | "totalcapacity;" => true,
             "allocationondevice" => !window.contains("wouldexceedallowedmemory"),
+            "unabletoallocate" => account.tensor.is_none(),
             _ => false,
         };
         if !is_bare || account.figures.tried.is_some() || account.figures.capacity.is_some() {

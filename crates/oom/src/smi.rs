@@ -23,6 +23,8 @@ struct Reader {
     earlier: usize,
     /// Columns of the CSV that is read now.
     columns: Vec<Column>,
+    /// The row above is a MIG device: below its memory stands that of its BAR1.
+    is_below_mig: bool,
     /// `nvidia-smi -q`: inside `FB Memory Usage`.
     in_long_form: bool,
 }
@@ -58,8 +60,13 @@ impl Reader {
     fn row(&mut self, number: usize, line: &str) {
         let cells: Vec<&str> = line.split('|').map(str::trim).take(16).collect();
         if let Some((used, total)) = cells.iter().find_map(|cell| used_of_total(cell)) {
+            if std::mem::take(&mut self.is_below_mig) {
+                return;
+            }
             let mut account = Account::new(Kind::Smi, number);
-            let (device, card) = self.name.take().unzip();
+            let mig = cells.get(1).and_then(|cell| mig(cell));
+            self.is_below_mig = mig.is_some();
+            let (device, card) = mig.or_else(|| self.name.take()).unzip();
             account.device = device.or_else(|| bracketed(cells[0]));
             account.card = card.unwrap_or_default();
             account.figures.used = Some(used);
@@ -183,6 +190,15 @@ fn name(cell: &str) -> Option<(u32, String)> {
     Some((number.parse().ok()?, name.trim().to_owned()))
 }
 
+/// `1    3   0   0`: a card, and the instances and number of a MIG device on it.
+fn mig(cell: &str) -> Option<(u32, String)> {
+    let numbers: Option<Vec<u32>> = cell.split_whitespace().map(|word| word.parse().ok()).collect();
+    match numbers?.as_slice() {
+        [card, instance, compute, _] => Some((*card, format!("MIG {instance}/{compute}"))),
+        _ => None,
+    }
+}
+
 /// `0   N/A  N/A      1234      C   python      22616MiB`; older ones have no `N/A`.
 fn process(words: &[&str]) -> Option<(u32, Process)> {
     let kind = words.iter().position(|word| matches!(*word, "C" | "G" | "C+G" | "M+C"))?;
@@ -191,4 +207,60 @@ fn process(words: &[&str]) -> Option<(u32, Process)> {
     let name = words.get(kind + 1..words.len() - 1)?.join(" ");
     (1 < kind).then_some(())?;
     Some((device, Process { pid: pid.parse().ok()?, name, memory }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Device, used MiB, total MiB, and each process with its MiB.
+    fn told(text: &str) -> Vec<String> {
+        let mib = |amount: Option<Amount>| amount.map_or(0, |amount| amount.middle() >> 20);
+        let row = |account: &Account| {
+            let device = account.device.map_or("?".to_owned(), |device| device.to_string());
+            let (used, total) = (mib(account.figures.used), mib(account.figures.capacity));
+            let processes = account.processes.iter();
+            let processes =
+                processes.map(|p| format!(" {} {} {}", p.pid, p.name, mib(Some(p.memory))));
+            format!("{device} {} {used}/{total}{}", account.card, processes.collect::<String>())
+        };
+        read(text).iter().map(row).collect()
+    }
+
+    #[test]
+    fn processes_go_to_their_card() {
+        let new = "\
+| NVIDIA-SMI 575.57              Driver Version: 575.57         CUDA Version: 12.9     |
+|   0  NVIDIA A10G                    On  |   00000000:00:1E.0 Off |                    0 |
+|  0%   31C    P0             60W /  300W |   22624MiB /  23028MiB |     99%      Default |
+|   1  NVIDIA A10G                    On  |   00000000:00:1F.0 Off |                    0 |
+|  0%   31C    P0             60W /  300W |     100MiB /  23028MiB |      0%      Default |
+| Processes:                                                                              |
+|    0   N/A  N/A            1797      G   Xorg                                      6MiB |
+|    0   N/A  N/A         2860978      C   .venv/bin/python train.py             22616MiB |
+|    1   N/A  N/A            1228    C+G   C:\\Windows\\explorer.exe                   N/A   |
+";
+        assert_eq!(
+            told(new),
+            [
+                "0 NVIDIA A10G 22624/23028 1797 Xorg 6 2860978 .venv/bin/python train.py 22616",
+                "1 NVIDIA A10G 100/23028"
+            ]
+        );
+        let old = "\
+|   0  GeForce GTX 1070    On   | 00000000:08:00.0  On |                  N/A |
+| 50%   44C    P2    99W / 100W |   2896MiB /  8119MiB |    100%      Default |
+|    0      1833      C   ./train                                   2855MiB |
+";
+        assert_eq!(told(old), ["0 GeForce GTX 1070 2896/8119 1833 ./train 2855"]);
+    }
+
+    #[test]
+    fn csv_is_read_by_its_titles() {
+        let text = "index, name, memory.used [MiB], memory.total [MiB]\n0, NVIDIA A100, 1234 MiB, 81920 MiB\n\
+                    1, NVIDIA A100, [N/A], 81920 MiB\nbye\n";
+        assert_eq!(told(text), ["0 NVIDIA A100 1234/81920", "1 NVIDIA A100 0/81920"]);
+        assert_eq!(told("memory.total, memory.used\n24564, 507\n"), ["0  507/24564"]);
+        assert_eq!(told("memory.used [MiB]\n[N/A]\n12 MiB\n"), [] as [&str; 0]);
+    }
 }

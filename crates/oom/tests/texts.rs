@@ -78,7 +78,11 @@ fn every_text_is_read_as_by_eye() {
             let (Some(amount), Some(expected)) = (amount, expected) else { continue };
             assert!(amount.contains(expected), "{file}: {name} is {amount:?}, not {expected}");
             let open = amount.high - amount.low;
-            assert!(open <= 22 << 20, "{file}: {name} leaves {open} bytes open");
+            // `926. GiB` is the coarsest of them all.
+            assert!(
+                open <= 22 << 20 || open <= expected / 500,
+                "{file}: {name} leaves {open} bytes open"
+            );
         }
         assert_eq!(weigh(account).cause.name(), row.get("cause"), "{file}: {:#?}", weigh(account));
     }
@@ -144,4 +148,53 @@ fn guesses_have_the_size_that_was_tried() {
         }
     }
     assert!(10 < guessed);
+}
+
+/// A text as wrappers leave it: labels before its lines, lines broken anywhere, colours, escapes, boxes.
+fn wrapped(text: &str) -> Vec<(&'static str, String)> {
+    let broken = |width: usize, before: &str, after: &str| -> String {
+        let chars: Vec<char> = text.chars().filter(|c| *c != '\n').collect();
+        let line = |part: &[char]| format!("{before}{}{after}\n", part.iter().collect::<String>());
+        chars.chunks(width).map(line).collect()
+    };
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    vec![
+        ("torchrun", broken(61, "[rank12]: ", "")),
+        ("a narrow terminal", broken(37, "", "")),
+        ("a box", broken(58, "│ ", " │")),
+        ("ray", broken(80, "(WorkerDict pid=4242, ip=10.1.2.3) ", "")),
+        ("logging", broken(90, "2025-06-05 06:18:13,120 - ERROR - [train.py:12] ", "")),
+        ("colours", text.replace(' ', " \u{1b}[1;31m").replace("GiB", "\u{1b}[0mGiB")),
+        ("JSON", format!("{{\"level\": \"error\", \"message\": \"{escaped}\"}}")),
+        ("Windows", text.replace('\n', "\r\n")),
+        ("a quote", broken(70, "> ", "")),
+    ]
+}
+
+#[test]
+fn wrappers_change_no_number() {
+    for row in index() {
+        let file = row.get("file");
+        let form = row.get("form");
+        if row.get("accounts") != "1" || form == "nvidia_smi" || form == "memory_summary" {
+            continue;
+        }
+        let text = fs::read_to_string(folder().join(file)).unwrap();
+        let bare = &read(&text)[0];
+        for (wrapper, text) in wrapped(&text) {
+            let accounts = read(&text);
+            let found = accounts.first().unwrap_or_else(|| panic!("{file} in {wrapper}:\n{text}"));
+            assert_eq!(found.figures, bare.figures, "{file} in {wrapper}:\n{text}");
+            assert_eq!(
+                (found.kind, &found.processes),
+                (bare.kind, &bare.processes),
+                "{file} in {wrapper}"
+            );
+            assert_eq!(
+                (&found.tensor, &found.advises),
+                (&bare.tensor, &bare.advises),
+                "{file} in {wrapper}"
+            );
+        }
+    }
 }

@@ -138,7 +138,9 @@ fn reconciling(arguments: &TextArguments) -> Result<Reconciling> {
         let bytes = report::bytes::parse(text).map_err(|message| {
             Hinted::error(format!("`{flag}`: {message}"), format!("for example `{flag} 22616MiB`"))
         })?;
-        let rounded = Amount::parse(text).filter(|amount| amount.contains(bytes));
+        // Digits that were left out are open; nobody who types `8GiB` left any out.
+        let is_rounded = text.contains('.') || text.to_ascii_lowercase().ends_with("mib");
+        let rounded = Amount::parse(text).filter(|amount| is_rounded && amount.contains(bytes));
         Ok(Some(rounded.unwrap_or(Amount::exactly(bytes))))
     };
     let card = arguments.gpu.as_deref().map(find_card).transpose()?.map(|card| Card {
@@ -161,6 +163,16 @@ fn reconciling(arguments: &TextArguments) -> Result<Reconciling> {
         parameters: parameters.transpose()?,
         card,
     })
+}
+
+/// `76464439`, `7e9`, `1.5B`
+fn count(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase().replace(['_', ','], "");
+    let units = [("k", 1e3), ("m", 1e6), ("b", 1e9), ("t", 1e12)];
+    let unit = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)));
+    let (number, unit) = unit.unwrap_or((&text, 1.0));
+    let count = number.parse::<f64>().ok()? * unit;
+    (1.0..1e15).contains(&count).then_some(count.round() as u64)
 }
 
 /// Commands that go on from here.

@@ -29,10 +29,10 @@ pub(super) fn seek(
     command: &[String],
 ) -> Result<Sought> {
     let launch = Launch::prepare(command)?;
-    let mut found = None;
+    let (mut found, mut ended) = (None, None);
     for memory in capacity.map(|capacity| Some(capacity.middle())).into_iter().chain([None]) {
         let folder = tempfile::Builder::new().prefix("fathom-seek-").tempdir()?;
-        launch.run(command, &settings(memory), folder.path())?;
+        ended = Some(launch.run(command, &settings(memory), folder.path())?);
         if let Some(recording) = largest(folder.path()) {
             let sought = search(&recording, asked, memory)?;
             let has_it = !sought.matches.is_empty() || sought.refused.is_some();
@@ -43,14 +43,18 @@ pub(super) fn seek(
         }
     }
     found.ok_or_else(|| {
+        let how = match ended.filter(|ended| !ended.status.success()) {
+            Some(ended) => format!("it failed ({})", ended.status),
+            None => "it did not use the GPU".to_owned(),
+        };
         Hinted::error(
-            format!("`{}` left no recording: it did not use the GPU", command.join(" ")),
+            format!("`{}` left no recording: {how}", command.join(" ")),
             "try it by itself: `fathom run -- COMMAND` shows what it does",
         )
     })
 }
 
-/// With the recorder, and whatever else the defaults are; a script that hangs is ended.
+/// With the recorder, and whatever else the defaults are.
 fn settings(memory: Option<u64>) -> Settings {
     Settings {
         card: memory.map(|bytes| gpus::unlimited().with_memory(bytes)),

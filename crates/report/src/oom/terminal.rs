@@ -175,7 +175,7 @@ fn notes(reconciliation: &Reconciliation, texts: &Texts) -> Vec<String> {
     let contradiction = |wrong: &Contradiction| {
         let (larger, smaller) = (words::row(wrong.larger), words::row(wrong.smaller));
         let by = words::amount(wrong.by);
-        format!("contradiction: {larger} is {by} more than {smaller}, of which it is a part")
+        format!("contradiction: {larger} exceeds {smaller} by {by}, and is a part of it")
     };
     let mut notes: Vec<String> = reconciliation.contradictions.iter().map(contradiction).collect();
     if let Some(card) = &texts.card {

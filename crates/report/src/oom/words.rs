@@ -53,6 +53,10 @@ fn without_size(account: &Account) -> String {
     match account.kind {
         Kind::CudaError => "CUDA had no memory left; its message has no numbers".to_owned(),
         Kind::Library => format!("{} had no memory; its message has no numbers", account.who),
+        Kind::Host if account.who == "shared memory" => {
+            "shared memory of the host (/dev/shm), not of the card".to_owned()
+        }
+        Kind::Host => "a process was ended for the host's memory, not for the card's".to_owned(),
         Kind::Smi => {
             let name = if account.card.is_empty() {
                 String::new()
@@ -153,7 +157,7 @@ fn not_told(account: &Account) -> Vec<String> {
             "a library that cannot start often finds the card full; a wrong driver or version says the same"
         }
         Kind::Library | Kind::CudaError => {
-            "this memory is not PyTorch's: its allocator had taken the card, and left too little for others"
+            "this memory is not PyTorch's: most often its allocator has taken the card and left too little"
         }
         _ => "the message has too few numbers to say why",
     };
