@@ -149,10 +149,8 @@ fn reconciling(arguments: &TextArguments) -> Result<Reconciling> {
         context_bytes: card.context_bytes,
     });
     let parameters = arguments.parameters.as_deref().map(|text| {
-        let count =
-            text.replace(['_', ','], "").parse::<u64>().ok().filter(|count| *count < 1 << 50);
-        count.ok_or_else(|| {
-            let hint = "write a whole number: `--parameters 76464439`";
+        count(text).ok_or_else(|| {
+            let hint = "write a number: `--parameters 76464439`, `--parameters 7B`";
             Hinted::error(format!("`--parameters`: `{text}` is not a count"), hint)
         })
     });
@@ -217,4 +215,37 @@ fn show(answer: &Texts, json: Option<&Path>) -> Result<()> {
     }
     anstream::print!("{}", report::oom::terminal(answer, Palette::coloured()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_as_people_write_them() {
+        assert_eq!(count("76_464_439"), Some(76_464_439));
+        assert_eq!((count("7e9"), count("1.5B")), (Some(7_000_000_000), Some(1_500_000_000)));
+        for text in ["", "B", "many", "-1", "0", "nan", "inf", "1e300"] {
+            assert_eq!(count(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_message_comes_before_the_table() {
+        let texts = [
+            (
+                "smi.txt".to_owned(),
+                "memory.used [MiB], memory.total [MiB]\n1 MiB, 2 MiB\n".to_owned(),
+            ),
+            ("train.log".to_owned(), "CUDA out of memory. Tried to allocate 2.00 GiB".to_owned()),
+        ];
+        let entries = entries(&texts);
+        assert_eq!((entries[0].file.as_str(), entries[0].account.kind), ("train.log", Kind::Cuda));
+    }
+
+    #[test]
+    fn a_card_is_named_if_only_one_has_that_much() {
+        assert_eq!(card_flag(Amount::parse("31.36GiB").unwrap()), " --gpu rtx5090");
+        assert_eq!(card_flag(Amount::parse("1.00GiB").unwrap()), " --memory 1.00GiB");
+    }
 }
