@@ -38,7 +38,12 @@ pub(crate) fn explain(
             answer.claims = claims.iter().map(|claim| oom::refute(claim, &asked)).collect();
             if !arguments.command.is_empty() {
                 let capacity = answer.main().and_then(|entry| entry.account.figures.capacity);
-                answer.sought = Some(seek::seek(&asked, capacity, &arguments.command)?);
+                let sought = seek::seek(&asked, capacity, &arguments.command)?;
+                // Who knows needs no guesses.
+                let is_known = !sought.matches.is_empty() || sought.refused.is_some();
+                answer.solution =
+                    answer.solution.filter(|solution| !(is_known && solution.guessed));
+                answer.sought = Some(sought);
             }
         }
         None => refuse_without_size(arguments)?,

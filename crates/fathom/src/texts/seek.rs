@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use allocator::{Settings as Rules, reproduce};
-use anatomy::Alike;
+use anatomy::{Alike, Tensor};
 use anyhow::Result;
 use oom::Amount;
 use recording::{Event, Recording};
@@ -32,6 +32,7 @@ pub(super) fn seek(
     let (mut found, mut ended) = (None, None);
     for memory in capacity.map(|capacity| Some(capacity.middle())).into_iter().chain([None]) {
         let folder = tempfile::Builder::new().prefix("fathom-seek-").tempdir()?;
+        eprintln!("fathom: {}", saying(memory, found.is_some()));
         ended = Some(launch.run(command, &settings(memory), folder.path())?);
         if let Some(recording) = largest(folder.path()) {
             let sought = search(&recording, asked, memory)?;
@@ -52,6 +53,15 @@ pub(super) fn seek(
             "try it by itself: `fathom run -- COMMAND` shows what it does",
         )
     })
+}
+
+/// What is being done, for whoever waits.
+fn saying(memory: Option<u64>, again: bool) -> String {
+    let again = if again { "nothing of that size was asked for; " } else { "" };
+    match memory {
+        Some(bytes) => format!("{again}running on a phantom of {}", report::bytes::text(bytes)),
+        None => format!("{again}running on a phantom without end"),
+    }
 }
 
 /// With the recorder, and whatever else the defaults are.
@@ -83,9 +93,12 @@ fn search(recording: &Recording, asked: &[Amount], memory: Option<u64>) -> Resul
     let is_asked = |bytes: u64| asked.iter().any(|range| range.contains(bytes));
     let named = |is_wanted: &dyn Fn(u64) -> bool| -> Vec<Alike> {
         let mut all = anatomy::allocations(recording, &timeline, is_wanted);
-        all.iter_mut().for_each(|alike| {
-            alike.first.origin.file = from_here(std::mem::take(&mut alike.first.origin.file));
-        });
+        for tensor in all.iter_mut().map(|alike| &mut alike.first) {
+            tensor.origin.file = from_here(std::mem::take(&mut tensor.origin.file));
+            if !is_whole(tensor) {
+                (tensor.dtype, tensor.shape) = (String::new(), Vec::new());
+            }
+        }
         all
     };
     let matches = named(&is_asked);
@@ -99,6 +112,18 @@ fn search(recording: &Recording, asked: &[Amount], memory: Option<u64>) -> Resul
         refused,
         torch: recording.about.torch.clone(),
     })
+}
+
+/// Whether a tensor fills its allocation: another may have been named that only lay in it.
+fn is_whole(tensor: &Tensor) -> bool {
+    let digits = tensor.dtype.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let element = match (digits.parse::<u64>(), tensor.dtype.as_str()) {
+        (Ok(bits), _) => bits / 8,
+        (Err(_), "bool") => 1,
+        _ => return false,
+    };
+    let bytes = tensor.shape.iter().try_fold(element, |all, size| all.checked_mul(*size));
+    bytes == Some(tensor.bytes)
 }
 
 /// The last request that found no room, with who asked.
@@ -135,4 +160,29 @@ fn steps(recording: &Recording) -> u64 {
         _ => None,
     });
     steps.max().unwrap_or(0).min(STEPS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_tensor_that_fills_its_block_is_shown() {
+        let tensor = |dtype: &str, bytes| Tensor {
+            dtype: dtype.to_owned(),
+            shape: vec![4, 8],
+            bytes,
+            ..Tensor::default()
+        };
+        assert!(is_whole(&tensor("float16", 64)) && is_whole(&tensor("bool", 32)));
+        assert!(!is_whole(&tensor("float16", 4096)) && !is_whole(&tensor("", 64)));
+    }
+
+    #[test]
+    fn the_nearest_sizes_are_near_as_factors() {
+        let events = "alloc 0x1000 512\nalloc 0x2000 1000\nalloc 0x3000 9000\nalloc 0x4000 1000\n";
+        let recording =
+            Recording { events: recording::text::parse(events).unwrap(), ..Recording::default() };
+        assert_eq!(nearest(&recording, &[Amount::exactly(1500)]), [1000, 512, 9000]);
+    }
 }

@@ -190,18 +190,16 @@ fn notes(reconciliation: &Reconciliation, texts: &Texts) -> Vec<String> {
 /// The other messages and tables, briefly.
 fn others(texts: &Texts) -> Vec<String> {
     let all = texts.entries.len().saturating_sub(1);
+    let times = texts.main().map_or(1, |entry| entry.account.times);
     let mut rows: Vec<String> = Vec::new();
+    if 1 < times {
+        rows.push(format!("the same message {times} times"));
+    }
+    let is_one_file = texts.entries.windows(2).all(|pair| pair[0].file == pair[1].file);
     for entry in texts.entries.iter().skip(1).take(OTHERS) {
-        let used =
-            entry.account.figures.used.map(|used| format!(": {} in use", words::amount(used)));
-        let text = format!(
-            "{}:{}  {}{}",
-            entry.file,
-            entry.account.line,
-            words::verdict(entry),
-            used.unwrap_or_default()
-        );
-        rows.push(begin(&text, COLUMNS).trim_end().to_owned());
+        let file = if is_one_file { "line ".to_owned() } else { format!("{}:", entry.file) };
+        let text = format!("{file}{}: {}", entry.account.line, words::verdict(entry));
+        rows.extend(sentence(&text, COLUMNS));
     }
     if OTHERS < all {
         rows.push(format!("… {} more", all - OTHERS));
@@ -227,22 +225,23 @@ fn sought(sought: &Sought) -> Section {
     match sought.matches.is_empty() {
         false => {
             rows.push(format!("allocations of this size on {on}, {} steps:", sought.steps));
-            rows.extend(sought.matches.iter().map(allocation));
+            rows.extend(sought.matches.iter().flat_map(allocation));
         }
         true if sought.refused.is_none() => {
             rows.push(format!(
                 "no allocation on {on} has this size in {} steps; nearest:",
                 sought.steps
             ));
-            rows.extend(sought.nearest.iter().map(allocation));
+            rows.extend(sought.nearest.iter().flat_map(allocation));
         }
         true => {}
     }
     Section { label: "found", rows }
 }
 
-/// `12 × 64.0 MiB  float32[4, 16, 512, 512]  by softmax in layers.{0-11}.attn at model.py:40`
-fn allocation(alike: &Alike) -> String {
+/// `12 × 64.0 MiB  float32[4, 16, 512, 512]  by softmax in layers.{0-11}.attn at model.py:40`, in two rows
+/// if it is long.
+fn allocation(alike: &Alike) -> Vec<String> {
     let tensor = &alike.first;
     let times = if alike.count == 1 { String::new() } else { format!("{} × ", alike.count) };
     let shape = match tensor.dtype.is_empty() {
@@ -251,5 +250,10 @@ fn allocation(alike: &Alike) -> String {
     };
     let place = place(&tensor.origin.file, tensor.origin.line);
     let at = if place.is_empty() { place } else { format!(" at {place}") };
-    format!("  {times}{}{shape} {}{at}", bytes::text(tensor.bytes), operator(&tensor.origin))
+    let what = format!("  {times}{}{shape}", bytes::text(tensor.bytes));
+    let who = format!("{}{at}", operator(&tensor.origin));
+    match what.chars().count() + 1 + who.chars().count() <= COLUMNS {
+        true => vec![format!("{what} {who}")],
+        false => vec![what, format!("     {who}")],
+    }
 }
