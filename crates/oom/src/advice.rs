@@ -101,7 +101,7 @@ pub fn advise(account: &Account, balance: &Balance) -> Vec<Advice> {
         let advice = judge.advice(Remedy::EmptyCache, Some(empty), figures.free, Known::Measured);
         list.push(Advice { helps: Helps::Cannot, gap: None, ..advice });
     }
-    if let Some((others, known)) = balance.others {
+    if let Some((others, known)) = balance.others.filter(|_| !judge.had_room()) {
         let reach = figures.free.map(|free| judge.below_limit(free.plus(others)));
         list.push(judge.advice(Remedy::StopOthers, None, reach, known));
     }

@@ -103,8 +103,9 @@ pub struct Balance {
 /// about 1 to 1.5 GiB were usual before CUDA 11.7 loaded them so.
 pub const MOST_OUTSIDE: u64 = 2 << 30;
 
-/// Less than this is no other process: the smallest context of the catalogue is 105 MiB. It is the driver's.
-const LEAST_PROCESS: u64 = 64 << 20;
+/// Less than this, listed by nobody, is taken to be the driver's: it keeps up to 130 MiB of the cards in
+/// `tests/texts` whose processes are all listed.
+const LEAST_PROCESS: u64 = 256 << 20;
 
 /// Whose the memory was, and the reason that follows.
 pub fn weigh(account: &Account) -> Balance {
@@ -165,12 +166,21 @@ fn on_card(account: &Account, balance: &mut Balance) {
     if let Some((others, known)) = balance.others {
         ledger.push(Row { known, ..row("other_processes", others, 1) });
     }
-    // What is left of the card: with no process counted, this one's context is part of it.
-    let name =
-        if this.is_some() || balance.others.is_some() { "unlisted" } else { "outside_or_others" };
-    let rest = figures.reserved.and_then(|_| rest(ledger));
-    let is_worth_a_row = |rest: &Amount| name == "outside_or_others" || rest.high != 0;
-    ledger.extend(rest.filter(is_worth_a_row).map(|rest| row(name, rest, 1)));
+    let is_listed = account.processes.len() != usize::from(balance.this_process.is_some());
+    let name = match (this, balance.others) {
+        // What was granted to this process, where others were found by that.
+        (None, Some((_, Known::Assumed))) => {
+            let granted = Amount { low: 0, high: MOST_OUTSIDE };
+            ledger.push(Row { known: Known::Assumed, ..row("outside_pytorch", granted, 1) });
+            return;
+        }
+        // The others are what remains: nothing does now.
+        (Some(_), Some(_)) if !is_listed => return,
+        (None, None) => "outside_or_others",
+        _ => "unlisted",
+    };
+    let rest = figures.reserved.and_then(|_| rest(ledger)).filter(|rest| rest.high != 0);
+    ledger.extend(rest.map(|rest| row(name, rest, 1)));
 }
 
 /// The total less its parts.

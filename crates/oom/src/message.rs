@@ -99,6 +99,8 @@ fn heads(text: &str) -> Vec<(usize, &'static str, Kind)> {
                 "totalcapacity;" => at - before < NEAR * 2 && of.is_caching_allocator(),
                 // `CUDA error: out of memory … Search for cudaErrorMemoryAllocation`
                 "cudaerrormemoryallocation" => near,
+                // `Detected 1 oom-kill event(s) … by the cgroup out-of-memory handler`
+                "cgroupout-of-memoryhandler" => near && last.starts_with("oom"),
                 "outofmemorywhiletryingtoallocate" => near && *last == "mpsbackendoutofmemory",
                 _ => false,
             }

@@ -2,7 +2,7 @@
 
 use anatomy::Alike;
 use oom::reconcile::{Contradiction, Reconciliation};
-use oom::{Amount, Ledger, Refutation, Row, Solution};
+use oom::{Amount, Known, Ledger, Refutation, Row, Solution};
 
 use super::{Sought, Texts, words};
 use crate::bytes;
@@ -71,35 +71,43 @@ fn sentences(all: impl IntoIterator<Item = String>) -> Vec<String> {
     all.into_iter().flat_map(|text| sentence(&text, COLUMNS)).collect()
 }
 
-/// A total and its parts, each with its share.
+/// A total and its parts, each with its share; a part whose total is not known has none.
 fn ledger(rows: &Ledger) -> Vec<String> {
-    let mut total = Amount::exactly(0);
-    let line = |row: &Row, total: Amount| {
-        let size = words::amount(row.amount);
-        let known = if row.known.name() == "measured" { "" } else { row.known.name() };
-        if row.depth == 0 {
-            let name = if row.name == "card" {
-                String::new()
-            } else {
-                format!("{} ", words::row(row.name))
-            };
-            return format!("{name}{size}  {known}");
-        }
-        let name =
-            begin(&format!("{}{}", "  ".repeat(row.depth.into()), words::row(row.name)), NAME + 2);
-        let (part, whole) = (row.amount.middle(), total.middle());
-        let bar = if row.depth == 1 { bar(part, whole, BAR) } else { String::new() };
-        let label = if known.is_empty() { String::new() } else { format!("  {known}") };
-        format!("{name}{size:>20}  {:>5}  {bar}{label}", share(part, whole))
-    };
+    let mut total = None;
     let mut lines = Vec::new();
     for row in rows {
         if row.depth == 0 {
-            total = row.amount;
+            total = Some(row.amount.middle()).filter(|bytes| *bytes != 0);
+            lines.push(headed(row));
+        } else {
+            lines.push(part(row, total));
         }
-        lines.push(line(row, total));
     }
     lines
+}
+
+/// Nothing, if it was measured; how it is known, if not.
+fn known(row: &Row) -> String {
+    if row.known == Known::Measured { String::new() } else { format!("  {}", row.known.name()) }
+}
+
+fn headed(row: &Row) -> String {
+    let size = words::amount(row.amount);
+    match row.name {
+        "card" => format!("{size}{}", known(row)),
+        name => format!("{} {size}{}", words::row(name), known(row)),
+    }
+}
+
+fn part(row: &Row, total: Option<u64>) -> String {
+    let name = format!("{}{}", "  ".repeat(row.depth.into()), words::row(row.name));
+    let share = total.map_or(String::new(), |total| share(row.amount.middle(), total));
+    let bar = match total.filter(|_| row.depth == 1) {
+        Some(total) => bar(row.amount.middle(), total, BAR),
+        None => String::new(),
+    };
+    let size = words::amount(row.amount);
+    format!("{}{size:>20}  {share:>5}  {bar}{}", begin(&name, NAME + 2), known(row))
 }
 
 /// Processes that the text lists.

@@ -119,6 +119,9 @@ pub(super) fn why(entry: &Entry) -> Vec<String> {
         Cause::NotTold => return not_told(account),
         Cause::Nothing => return Vec::new(),
     }];
+    if balance.cause == Cause::Host {
+        rows.extend(account.tensor.iter().map(tensor));
+    }
     if balance.cause == Cause::RoomWasLeft {
         rows.push(
             "what else can refuse: a limit (a memory fraction, a MIG or container slice), a page file \
