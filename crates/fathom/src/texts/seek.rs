@@ -18,8 +18,12 @@ use crate::settings::Settings;
 /// Steps of the run: the optimizer makes its state in the first, so the second is typical.
 const STEPS: u64 = 2;
 
-/// How many of the nearest sizes are named.
+/// How many of the nearest sizes are looked at, and how many allocations of them are named.
 const NEAREST: usize = 3;
+const SHOWN: usize = 5;
+
+/// Requests from this on get a segment of their own size.
+const SMALLEST_OWN: u64 = 10 << 20;
 
 /// Runs the command on a card like the text's; if nothing of that size is asked for there, on one
 /// without end, where it comes further.
@@ -102,12 +106,18 @@ fn search(recording: &Recording, asked: &[Amount], memory: Option<u64>) -> Resul
         all
     };
     let matches = named(&is_asked);
-    let nearest = if matches.is_empty() { nearest(recording, asked) } else { Vec::new() };
+    let mut near = Vec::new();
+    if matches.is_empty() {
+        let sizes = nearest(recording, asked);
+        near = named(&|bytes| sizes.contains(&bytes));
+        near.truncate(SHOWN);
+    }
     let refused = refused(recording, &timeline).filter(|refused| is_asked(refused.bytes));
     Ok(Sought {
         memory_bytes: memory,
         steps: steps(recording),
-        nearest: named(&|bytes| nearest.contains(&bytes)),
+        by_segment: asked.iter().any(|range| range.high < SMALLEST_OWN),
+        nearest: near,
         matches,
         refused,
         torch: recording.about.torch.clone(),

@@ -52,6 +52,8 @@ pub struct Sought {
     pub steps: u64,
     /// Whether the run ended in such a request that found no room.
     pub refused: Option<Refused>,
+    /// Small requests want a segment of a fixed size: these may be of any size that wants such a one.
+    pub by_segment: bool,
     /// Allocations of that size.
     pub matches: Vec<Alike>,
     /// Without one, those nearest in size.

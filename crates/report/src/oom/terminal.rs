@@ -232,7 +232,8 @@ fn sought(sought: &Sought) -> Section {
     }
     match sought.matches.is_empty() {
         false => {
-            rows.push(format!("allocations of this size on {on}, {} steps:", sought.steps));
+            let what = if sought.by_segment { "that want such a segment" } else { "of this size" };
+            rows.push(format!("allocations {what} on {on}, {} steps:", sought.steps));
             rows.extend(sought.matches.iter().flat_map(allocation));
         }
         true if sought.refused.is_none() => {
