@@ -119,7 +119,7 @@ def test_the_text_is_as_always(fathom):
             shown(fathom, "07-torch-1.9-free-but-refused.txt"),
             shown(fathom, "40-mps-gb.txt"),
             shown(fathom, "51-jax-with-buffers.txt"),
-            shown(fathom, "58-smi-418-four-cards.txt"),
+            shown(fathom, "58-smi-418.txt"),
             shown(fathom, "56-memory-summary-1.4.txt"),
         ]
     )
@@ -164,7 +164,7 @@ def test_figures_that_cannot_be_are_said_to_be_so(fathom):
 
 
 def test_a_log_and_a_table_are_explained_together(fathom):
-    names = ("05-torch-1.5-others.txt", "58-smi-418-four-cards.txt")
+    names = ("05-torch-1.5-others.txt", "58-smi-418.txt")
     answer = explained(fathom, *(TEXTS / name for name in names))
     kinds = [account["kind"] for account in answer["accounts"]]
     assert kinds == ["cuda", "nvidia_smi", "nvidia_smi", "nvidia_smi"] and answer["cause"] == "other_processes"

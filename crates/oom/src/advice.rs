@@ -97,7 +97,7 @@ pub fn advise(account: &Account, balance: &Balance) -> Vec<Advice> {
         list.push(judge.advice(Remedy::UseReserved, split, reach, Known::Measured));
     }
     if let Some(empty) = said(&[Advised::EmptyCache]) {
-        // The cache is emptied before the error is raised: what can be had so is free already.
+        // `XPUCachingAllocator.cpp` releases its cache before it raises the error: what can be had so is free.
         let advice = judge.advice(Remedy::EmptyCache, Some(empty), figures.free, Known::Measured);
         list.push(Advice { helps: Helps::Cannot, gap: None, ..advice });
     }

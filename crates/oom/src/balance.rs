@@ -98,13 +98,13 @@ pub struct Balance {
     pub spilled: bool,
 }
 
-/// More than this a process seldom has outside of PyTorch's allocator: context, kernels of libraries,
-/// NCCL's buffers. Assumed: the catalogue's contexts are up to 0.6 GiB with modules loaded lazily, and
-/// about 1 to 1.5 GiB were usual before CUDA 11.7 loaded them so.
+/// What is granted to a process outside of PyTorch's allocator (context, kernels of libraries, NCCL's
+/// buffers) where the message does not count it. Assumed, and generous: the largest context of the
+/// catalogue is 0.6 GiB. A process can have more: one of `tests/texts` has 8 GiB.
 pub const MOST_OUTSIDE: u64 = 2 << 30;
 
-/// Less than this, listed by nobody, is taken to be the driver's: it keeps up to 130 MiB of the cards in
-/// `tests/texts` whose processes are all listed.
+/// Less than this, listed by nobody, is taken to be the driver's: it keeps up to 140 MiB of the cards in
+/// `tests/texts` whose processes are all listed. Assumed.
 const LEAST_PROCESS: u64 = 256 << 20;
 
 /// Whose the memory was, and the reason that follows.

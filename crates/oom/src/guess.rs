@@ -9,8 +9,8 @@ use crate::solve::{Candidate, Term};
 const TOKENS: [u64; 13] =
     [65_536, 32_768, 16_384, 8192, 4096, 2048, 1024, 512, 256, 1025, 785, 577, 197];
 
-/// Vocabularies of common tokenizers, as their models' `config.json` has them: GPT-2 and its padding,
-/// BERT, Llama 2 and 3, Qwen 2.5 small and large, Gemma, T5.
+/// Vocabularies of common tokenizers, as generally quoted: GPT-2 and its padding, BERT, Llama 2 and 3,
+/// Qwen 2.5 small and large, Gemma, T5. They only serve guesses.
 const VOCABULARIES: [u64; 9] =
     [50_257, 50_304, 30_522, 32_000, 128_256, 151_936, 152_064, 256_000, 32_128];
 

@@ -13,9 +13,9 @@ const SMALL_SEGMENT: u64 = 2 * MIB;
 const LARGE: u64 = 10 * MIB;
 /// The length of a segment for them.
 const LARGE_SEGMENT: u64 = 20 * MIB;
-/// Everything else is rounded up to a multiple of this, since torch 1.3.
+/// Everything else is rounded up to a multiple of this.
 const STEP: u64 = 2 * MIB;
-/// And before.
+/// In the first versions of the allocator (`kRoundLarge` of `THCCachingAllocator.cpp`) it was this.
 const OLD_STEP: u64 = 128 << 10;
 
 /// The bytes that can have been asked for, as ranges.
@@ -75,7 +75,7 @@ mod tests {
         let (low, high) = asked("98.00 GiB")[0];
         assert!(low <= (98 << 30) && (98 << 30) <= high && high - low < 13 * MIB);
         assert_eq!(asked("0.00 GiB"), [(1, MIB)]);
-        // Before torch 1.3 steps were smaller.
+        // In the first versions steps were smaller.
         assert_eq!(asked("12.50 MiB"), [(12 * MIB + 384 * 1024 + 1, 12 * MIB + 512 * 1024)]);
     }
 }
