@@ -46,7 +46,7 @@ test-python: build checker $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
 	$(VENV)/bin/python -m pytest tests -q
 
 fuzz:
-	for target in pickle recording replay; do \
+	for target in pickle recording replay texts; do \
 		cargo +nightly fuzz run $$target --features libfuzzer -- -max_total_time=60 -timeout=10 || exit 1; done
 
 # Proves of a recording that its owners sum to what PyTorch counts, event by event.

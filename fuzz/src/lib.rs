@@ -47,6 +47,24 @@ pub fn replay(bytes: &[u8]) {
     assert_eq!(validate::validate(&program, &timeline), Ok(()), "{settings:?}\n{}", shown());
 }
 
+/// The reader of out-of-memory messages, and everything that is asked of what it reads.
+pub fn texts(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let dims = [oom::Dim { name: "batch".to_owned(), value: 4 }];
+    for account in oom::read(&text) {
+        let balance = oom::weigh(&account);
+        drop(oom::advise(&account, &balance));
+        assert!(balance.ledger.iter().all(|row| row.amount.low <= row.amount.high), "{text}");
+        let Some(tried) = account.tried() else { continue };
+        let asked = oom::requests(tried, account.kind);
+        assert!(asked.iter().all(|range| range.low <= range.high), "{text}");
+        drop(oom::refute(&oom::Shape(vec![3, 5]), &asked));
+        for candidate in oom::solve(&asked, &dims).candidates {
+            assert!(asked.iter().any(|range| range.contains(candidate.bytes)), "{text}");
+        }
+    }
+}
+
 /// A file whose chunks have the checksums they should have: else hardly a change would get past them.
 fn signed(bytes: &[u8]) -> Vec<u8> {
     let mut file = bytes.to_vec();

@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 
 /// A body, its name, its corpus.
 fn run(name: &str, body: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+    // The texts are those that the reader's own tests compare.
+    let corpus =
+        if name == "texts" { "../tests/texts".to_owned() } else { format!("corpus/{name}") };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(corpus);
     let mut paths: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -103,4 +106,9 @@ fn recording() {
 #[test]
 fn replay() {
     run("replay", fathom_fuzz::replay);
+}
+
+#[test]
+fn texts() {
+    run("texts", fathom_fuzz::texts);
 }

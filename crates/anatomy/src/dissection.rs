@@ -158,7 +158,7 @@ impl<'a> Knife<'a> {
     }
 
     /// Tensors alike, of lives in the order of their size.
-    fn alike(&self, alive: &[&Life]) -> Vec<Alike> {
+    pub(crate) fn alike(&self, alive: &[&Life]) -> Vec<Alike> {
         let mut kinds: Vec<(&Life, u64, Pattern, Pattern)> = Vec::new();
         let mut places = HashMap::new();
         for life in alive {

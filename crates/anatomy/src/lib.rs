@@ -71,6 +71,20 @@ pub fn dissect(recording: &Recording, timeline: &Timeline) -> Anatomy {
     }
 }
 
+/// Every allocation whose request is wanted, whenever it was made, with who asked for it; tensors alike
+/// are counted together, the largest first.
+pub fn allocations(
+    recording: &Recording,
+    timeline: &Timeline,
+    is_wanted: &dyn Fn(u64) -> bool,
+) -> Vec<Alike> {
+    let lives = Lives::of(recording, timeline);
+    let mut wanted: Vec<&lives::Life> =
+        lives.list.iter().filter(|life| is_wanted(life.requested)).collect();
+    wanted.sort_by_key(|life| (std::cmp::Reverse(life.requested), life.born));
+    Knife::new(recording, timeline, &lives).alike(&wanted)
+}
+
 /// The first time at which a quantity is greatest; the state before the first event counts too.
 fn peak_time(timeline: &Timeline, quantity: fn(&allocator::Moment) -> u64) -> usize {
     let start = ledger::before(timeline);

@@ -3,7 +3,7 @@
 mod support;
 
 use allocator::{Settings, replay};
-use anatomy::{Known, check, dissect};
+use anatomy::{Known, allocations, check, dissect};
 use recording::{Category, Event, Phase};
 use support::Script;
 
@@ -233,4 +233,23 @@ fn what_was_alive_when_memory_ran_out() {
     assert_eq!((refusal.at.allocated, refusal.at.when.phase), (32 * MIB, Some(Phase::Forward)));
     assert_eq!(refusal.at.categories.of(Category::Activations), 32 * MIB);
     assert_eq!(anatomy.allocated_peak.allocated, 64 * MIB);
+}
+
+#[test]
+fn allocations_of_a_size_are_found_whenever_they_were_made() {
+    let script = step();
+    let timeline = replay(&script.recording, &Settings::default());
+    let found = allocations(&script.recording, &timeline, &|bytes| bytes != 4 * MIB);
+    let told: Vec<_> = found
+        .iter()
+        .map(|alike| {
+            let tensor = &alike.first;
+            (tensor.bytes, alike.count, tensor.origin.module.as_str(), tensor.origin.line)
+        })
+        .collect();
+    assert_eq!(told, [(8 * MIB, 1, "fc.0", 20), (1000, 1, "fc.1", 21)]);
+    assert_eq!(
+        (found[0].first.dtype.as_str(), &found[0].first.shape[..]),
+        ("float32", &[2, 1024, 1024][..])
+    );
 }

@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use report::Unfold;
 
+use crate::texts::TextArguments;
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -24,7 +26,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a training script, unmodified, on a GPU that is not there
     Run(RunArguments),
-    /// Say who holds the memory of a recording or a memory snapshot
+    /// Say who holds the memory of a recording or a snapshot, and why a message says there was none
     Explain(ExplainArguments),
     /// Replay a memory snapshot or recording: exactly, then under other settings and on other cards
     Replay(ReplayArguments),
@@ -128,11 +130,16 @@ pub(crate) struct ReplayArguments {
 #[command(after_help = "\
 Exit codes: 0 the answer was given, 2 bad usage or input.
 
-Example:
-  fathom explain snapshot.pickle --lines")]
+Examples:
+  fathom explain snapshot.pickle --lines
+  fathom explain train.log --dims batch=8,heads=16,tokens=4096
+  fathom explain train.log -- python train.py
+  fathom explain --smi 22616MiB --reserved 21.5GiB --allocated 18.2GiB --gpu a10g")]
 pub(crate) struct ExplainArguments {
-    /// A recording of Fathom (`fathom run --out DIR` keeps it) or a memory snapshot of PyTorch
-    pub(crate) file: PathBuf,
+    /// Recordings of Fathom (`fathom run --out DIR` keeps them), memory snapshots of PyTorch, or texts with an
+    /// out-of-memory message or a memory table; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// The device, if the file holds several [default: the one with most events]
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
@@ -150,6 +157,8 @@ pub(crate) struct ExplainArguments {
     /// Every pool, and a map of every segment
     #[arg(long, help_heading = "Show in full")]
     pub(crate) fragments: bool,
+    #[command(flatten)]
+    pub(crate) texts: TextArguments,
 }
 
 impl ExplainArguments {

@@ -1,7 +1,7 @@
-//! Files that hold recordings: Fathom's own, and PyTorch's memory snapshots.
+//! Files that hold recordings: Fathom's own, and PyTorch's memory snapshots; and texts about memory.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use anyhow::Result;
@@ -13,17 +13,89 @@ use crate::error::Hinted;
 const RECORD_HISTORY: &str = "for a snapshot with events, call \
     `torch.cuda.memory._record_memory_history()` before the model is made";
 
-/// The recordings of a file, one for each device with anything in it; what it is, its first bytes say.
+/// The longest text that is read.
+const LONGEST_TEXT: usize = 64 << 20;
+
+/// What a file turned out to be.
+pub(crate) enum Loaded {
+    /// One for each device with anything in it.
+    Recordings(Vec<Recording>),
+    /// Anything else that can be read.
+    Text(String),
+}
+
+/// Reads a file, or standard input if it is named `-`; what it is, its first bytes say.
+pub(crate) fn load_any(path: &Path) -> Result<Loaded> {
+    let bytes = if path == Path::new("-") { standard_input()? } else { read(path)? };
+    if is_text(&bytes) {
+        text(&bytes, path)
+    } else {
+        recordings(&bytes, path).map(Loaded::Recordings)
+    }
+}
+
+/// The recordings of a file, one for each device with anything in it.
 pub(crate) fn load(path: &Path) -> Result<Vec<Recording>> {
-    let bytes = read(path)?;
+    recordings(&read(path)?, path)
+}
+
+fn standard_input() -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut input = std::io::stdin().lock();
+    let refused =
+        |error| Hinted::error(format!("cannot read standard input: {error}"), "name a file");
+    input.by_ref().take(LONGEST_TEXT as u64 + 1).read_to_end(&mut bytes).map_err(refused)?;
+    // Only what is no text may be longer.
+    if LONGEST_TEXT < bytes.len() && !is_text(&bytes) {
+        input.read_to_end(&mut bytes).map_err(refused)?;
+    }
+    Ok(bytes)
+}
+
+/// PowerShell writes the first form when output is redirected.
+const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
+/// Neither a recording nor a pickle, and without the zeros that no text has. A pickle of protocol 0 has
+/// no mark in front: it is one if it can be read as one.
+fn is_text(bytes: &[u8]) -> bool {
+    if bytes.starts_with(recording::file::MAGIC) || bytes.starts_with(b"\x80") {
+        return false;
+    }
+    let begin = &bytes[..bytes.len().min(64 << 10)];
+    let looks_so = UTF_16.iter().any(|mark| bytes.starts_with(mark)) || !begin.contains(&0);
+    let may_be_pickle = bytes.trim_ascii_end().ends_with(b".") && bytes.contains(&b'(');
+    looks_so && !(may_be_pickle && snapshot::read(bytes).is_ok())
+}
+
+/// Bytes that are no UTF-8 are replaced: a log may be cut anywhere.
+fn text(bytes: &[u8], path: &Path) -> Result<Loaded> {
+    let name = path.display();
+    if LONGEST_TEXT < bytes.len() {
+        return Err(Hinted::error(
+            format!("`{name}` is a text of more than {} MiB", LONGEST_TEXT >> 20),
+            format!("the message is near the end: `tail -c 64M {name} | fathom explain -`"),
+        ));
+    }
+    let halves = |from: fn([u8; 2]) -> u16| -> String {
+        let pairs = bytes[2..].chunks_exact(2).map(|pair| from([pair[0], pair[1]]));
+        char::decode_utf16(pairs).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    };
+    Ok(Loaded::Text(match () {
+        () if bytes.starts_with(UTF_16[0]) => halves(u16::from_le_bytes),
+        () if bytes.starts_with(UTF_16[1]) => halves(u16::from_be_bytes),
+        () => String::from_utf8_lossy(bytes).into_owned(),
+    }))
+}
+
+fn recordings(bytes: &[u8], path: &Path) -> Result<Vec<Recording>> {
     let name = path.display();
     if bytes.starts_with(recording::file::MAGIC) {
-        let read = recording::file::read(&bytes);
+        let read = recording::file::read(bytes);
         return read.map(|recording| vec![recording]).map_err(|error| {
             Hinted::error(format!("`{name}`: {error}"), "record it again: `fathom run --out DIR`")
         });
     }
-    let snapshot = snapshot::read(&bytes)
+    let snapshot = snapshot::read(bytes)
         .map_err(|error| Hinted::error(format!("`{name}`: {error}"), error.hint()))?;
     Ok(snapshot::to_recordings(&snapshot))
 }
@@ -33,7 +105,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     if path.is_dir() {
         return Err(Hinted::error(
             format!("`{name}` is a folder"),
-            "name a file: a memory snapshot or a recording",
+            "name a file: a memory snapshot, a recording or a log",
         ));
     }
     fs::read(path).map_err(|error| match error.kind() {
@@ -119,5 +191,28 @@ mod tests {
         fs::write(&path, snapshot::write(&snapshot)).unwrap();
         assert_eq!(load(&path).unwrap()[0].events, recording.events);
         assert!(load(folder.path()).unwrap_err().to_string().ends_with("is a folder"));
+    }
+
+    #[test]
+    fn texts_are_what_is_neither() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.log");
+        let loaded = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            match load_any(&path) {
+                Ok(Loaded::Text(text)) => text,
+                Ok(Loaded::Recordings(_)) => "recordings".to_owned(),
+                Err(error) => crate::error::text(&error),
+            }
+        };
+        assert_eq!(loaded(b"CUDA out of memory."), "CUDA out of memory.");
+        assert_eq!(loaded(b"cut in \xc3"), "cut in \u{fffd}");
+        assert_eq!(loaded(b"\xff\xfeO\0O\0M\0"), "OOM");
+        let recording = of_device(0, 2);
+        assert_eq!(loaded(&recording::file::write(&recording)), "recordings");
+        let snapshot = snapshot::from_recording(&recording, &[]);
+        assert_eq!(loaded(&snapshot::write(&snapshot)), "recordings");
+        assert!(loaded(b"\x80\x02").contains("hint"));
+        assert!(loaded(&vec![b'a'; LONGEST_TEXT + 1]).contains("more than 64 MiB"));
     }
 }

@@ -13,6 +13,7 @@ mod python;
 mod settings;
 mod shortage;
 mod stubs;
+mod texts;
 mod trials;
 
 use std::process::ExitCode;

@@ -7,6 +7,7 @@
 mod explain;
 pub mod fragments;
 mod json;
+pub mod oom;
 pub mod replay;
 mod run;
 mod sections;

@@ -15,21 +15,61 @@ use crate::dissect::dissect;
 use crate::error::Hinted;
 use crate::export;
 use crate::fragments::fragments;
-use crate::load;
+use crate::load::{self, Loaded};
+use crate::texts;
 
-/// Says who holds the memory of a recording or a memory snapshot; 0 if there is an answer.
+/// Says who holds the memory of recordings and memory snapshots, and what texts say about it; 0 if there is an
+/// answer. Texts are explained together: a log and a table may be about one card.
 pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
-    let recordings = load::load(&arguments.file)?;
-    let recording = load::choose(recordings, &arguments.file, arguments.device)?;
-    let mut explanation = explanation(&recording, &arguments.file)?;
-    if let Some(path) = &arguments.snapshot {
-        explanation.notes.extend(export::write(&recording, &arguments.file, path)?);
+    let mut texts = Vec::new();
+    let mut recorded = Vec::new();
+    for file in &arguments.files {
+        match load::load_any(file)? {
+            Loaded::Text(text) => texts.push((file.display().to_string(), text)),
+            Loaded::Recordings(recordings) => {
+                recorded.push((file, load::choose(recordings, file, arguments.device)?));
+            }
+        }
     }
-    let Explanation { anatomy, findings, .. } = &explanation;
-    let asked = arguments.ask.iter();
-    explanation.answers = asked.map(|ask| diagnose::ask(anatomy, findings, ask)).collect();
-    show(&explanation, arguments)?;
-    Ok(0)
+    check(arguments, texts.len(), recorded.len())?;
+    for (index, (file, recording)) in recorded.iter().enumerate() {
+        if index != 0 {
+            anstream::println!();
+        }
+        let mut explanation = explanation(recording, file)?;
+        if let Some(path) = &arguments.snapshot {
+            explanation.notes.extend(export::write(recording, file, path)?);
+        }
+        let Explanation { anatomy, findings, .. } = &explanation;
+        let asked = arguments.ask.iter();
+        explanation.answers = asked.map(|ask| diagnose::ask(anatomy, findings, ask)).collect();
+        show(&explanation, arguments)?;
+    }
+    if texts.is_empty() && !recorded.is_empty() {
+        return Ok(0);
+    }
+    if !recorded.is_empty() {
+        anstream::println!();
+    }
+    texts::explain(&texts, &arguments.texts, arguments.json.as_deref())
+}
+
+/// Flags that make no sense for what the files turned out to be.
+fn check(arguments: &ExplainArguments, texts: usize, recorded: usize) -> Result<()> {
+    let answers = recorded + usize::from(texts != 0);
+    if 1 < answers && (arguments.json.is_some() || arguments.snapshot.is_some()) {
+        let message = format!("{answers} answers cannot be written to one file");
+        return Err(Hinted::error(message, "name one recording, one snapshot, or texts alone"));
+    }
+    if let (0, true, Some(flag)) = (texts, recorded != 0, arguments.texts.first_given()) {
+        let message = format!("`{flag}` is for texts, and these files are recordings or snapshots");
+        return Err(Hinted::error(message, "leave it out, or name the log with the error too"));
+    }
+    if let (true, true) = (recorded == 0, arguments.snapshot.is_some()) {
+        let hint = "a recording can be written as a snapshot: `fathom run --out DIR` keeps one";
+        return Err(Hinted::error("`--snapshot` needs a recording or a snapshot", hint));
+    }
+    Ok(())
 }
 
 fn explanation(recording: &Recording, file: &Path) -> Result<Explanation> {

@@ -1,0 +1,256 @@
+//! Texts about memory: messages, tables, figures that do not agree.
+
+mod arguments;
+mod config;
+mod seek;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use oom::{Account, Amount, Card, Dim, Kind, Reconciling, Shape};
+use report::Palette;
+use report::oom::{Entry, Texts};
+
+pub(crate) use self::arguments::TextArguments;
+use crate::error::Hinted;
+use crate::settings::find_card;
+
+/// Explains texts, each with the name of its file; 0 if there is an answer.
+pub(crate) fn explain(
+    texts: &[(String, String)],
+    arguments: &TextArguments,
+    json: Option<&Path>,
+) -> Result<u8> {
+    let mut answer = Texts { entries: entries(texts), ..Texts::default() };
+    let reconciling = reconciling(arguments)?;
+    if answer.entries.is_empty() && reconciling.is_empty() {
+        return Err(nothing(texts));
+    }
+    let tried = answer.main().and_then(|entry| Some((entry.account.tried()?, entry.account.kind)));
+    let dims = dims(arguments)?;
+    let claims = claims(arguments)?;
+    match tried {
+        Some((tried, kind)) => {
+            let asked = oom::requests(tried, kind);
+            let named = answer.main().is_some_and(|entry| entry.account.tensor.is_some());
+            answer.solution = (!named).then(|| oom::solve(&asked, &dims));
+            answer.claims = claims.iter().map(|claim| oom::refute(claim, &asked)).collect();
+            if !arguments.command.is_empty() {
+                let capacity = answer.main().and_then(|entry| entry.account.figures.capacity);
+                let sought = seek::seek(&asked, capacity, &arguments.command)?;
+                // Who knows needs no guesses.
+                let is_known = !sought.matches.is_empty() || sought.refused.is_some();
+                answer.solution =
+                    answer.solution.filter(|solution| !(is_known && solution.guessed));
+                answer.sought = Some(sought);
+            }
+        }
+        None => refuse_without_size(arguments)?,
+    }
+    if !reconciling.is_empty() {
+        answer.card = reconciling.card.as_ref().map(|card| card.name.clone());
+        answer.reconciliation = Some(oom::reconcile(&reconciling));
+    }
+    answer.next = next(&answer, texts, arguments);
+    show(&answer, json)?;
+    Ok(0)
+}
+
+/// Messages first, those with numbers before others; then tables.
+fn entries(texts: &[(String, String)]) -> Vec<Entry> {
+    let entry = |file: &String, account: Account| {
+        let balance = oom::weigh(&account);
+        let advice = oom::advise(&account, &balance);
+        Entry { file: file.clone(), account, balance, advice }
+    };
+    let read = |(file, text): &(String, String)| -> Vec<Entry> {
+        oom::read(text).into_iter().map(|account| entry(file, account)).collect()
+    };
+    let mut entries: Vec<Entry> = texts.iter().flat_map(read).collect();
+    let rank = |account: &Account| (!account.kind.is_refusal(), account.tried().is_none());
+    entries.sort_by_key(|entry| rank(&entry.account));
+    entries
+}
+
+fn nothing(texts: &[(String, String)]) -> anyhow::Error {
+    let names: Vec<String> = texts.iter().map(|(name, _)| format!("`{name}`")).collect();
+    match names.is_empty() {
+        true => Hinted::error(
+            "there is nothing to explain",
+            "name a file, or give figures: `fathom explain --smi 22616MiB --reserved 21.5GiB`",
+        ),
+        false => Hinted::error(
+            format!(
+                "no out-of-memory message and no memory table was found in {}",
+                names.join(", ")
+            ),
+            "give the text of the error itself, a recording (`fathom run --out DIR`) or a memory snapshot",
+        ),
+    }
+}
+
+/// What needs the size that was tried cannot be answered without it.
+fn refuse_without_size(arguments: &TextArguments) -> Result<()> {
+    let flag = match () {
+        () if !arguments.shape.is_empty() => "--shape",
+        () if !arguments.dims.is_empty() => "--dims",
+        () if !arguments.command.is_empty() => "-- COMMAND",
+        () => return Ok(()),
+    };
+    Err(Hinted::error(
+        format!("`{flag}` needs a message that says how much was tried"),
+        "give the whole text of the error: it contains `Tried to allocate`",
+    ))
+}
+
+fn dims(arguments: &TextArguments) -> Result<Vec<Dim>> {
+    let mut dims = Vec::new();
+    for text in
+        arguments.dims.iter().flat_map(|list| list.split(',')).filter(|text| !text.is_empty())
+    {
+        let dim = Dim::parse(text).ok_or_else(|| {
+            Hinted::error(
+                format!("`--dims`: `{text}` is not a dimension"),
+                "write names and whole numbers: `--dims batch=4,channels=256,kernel=7`",
+            )
+        })?;
+        dims.push(dim);
+    }
+    if let Some(path) = &arguments.config {
+        let text = fs::read_to_string(path).map_err(|error| {
+            Hinted::error(format!("cannot read `{}`: {error}", path.display()), "name a YAML file")
+        })?;
+        dims.extend(config::dims(&text));
+    }
+    Ok(dims)
+}
+
+fn claims(arguments: &TextArguments) -> Result<Vec<Shape>> {
+    let claim = |text: &String| {
+        Shape::parse(text).ok_or_else(|| {
+            let hint = "write its sizes: `--shape 4x256x49x256x256`";
+            Hinted::error(format!("`--shape`: `{text}` is not a shape"), hint)
+        })
+    };
+    arguments.shape.iter().map(claim).collect()
+}
+
+fn reconciling(arguments: &TextArguments) -> Result<Reconciling> {
+    let amount = |flag: &str, text: &Option<String>| -> Result<Option<Amount>> {
+        let Some(text) = text else { return Ok(None) };
+        // The strict reader first: of `24GB` it knows what is meant, and says what is ambiguous.
+        let bytes = report::bytes::parse(text).map_err(|message| {
+            Hinted::error(format!("`{flag}`: {message}"), format!("for example `{flag} 22616MiB`"))
+        })?;
+        // Digits that were left out are open; nobody who types `8GiB` left any out.
+        let is_rounded = text.contains('.') || text.to_ascii_lowercase().ends_with("mib");
+        let rounded = Amount::parse(text).filter(|amount| is_rounded && amount.contains(bytes));
+        Ok(Some(rounded.unwrap_or(Amount::exactly(bytes))))
+    };
+    let card = arguments.gpu.as_deref().map(find_card).transpose()?.map(|card| Card {
+        name: card.name.to_owned(),
+        box_bytes: u64::from(card.nominal_gib) << 30,
+        context_bytes: card.context_bytes,
+    });
+    let parameters = arguments.parameters.as_deref().map(|text| {
+        count(text).ok_or_else(|| {
+            let hint = "write a number: `--parameters 76464439`, `--parameters 7B`";
+            Hinted::error(format!("`--parameters`: `{text}` is not a count"), hint)
+        })
+    });
+    Ok(Reconciling {
+        smi: amount("--smi", &arguments.smi)?,
+        reserved: amount("--reserved", &arguments.reserved)?,
+        allocated: amount("--allocated", &arguments.allocated)?,
+        parameters: parameters.transpose()?,
+        card,
+    })
+}
+
+/// `76464439`, `7e9`, `1.5B`
+fn count(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase().replace(['_', ','], "");
+    let units = [("k", 1e3), ("m", 1e6), ("b", 1e9), ("t", 1e12)];
+    let unit = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)));
+    let (number, unit) = unit.unwrap_or((&text, 1.0));
+    let count = number.parse::<f64>().ok()? * unit;
+    (1.0..1e15).contains(&count).then_some(count.round() as u64)
+}
+
+/// Commands that go on from here.
+fn next(answer: &Texts, texts: &[(String, String)], arguments: &TextArguments) -> Vec<String> {
+    let Some(entry) = answer.main().filter(|entry| entry.account.kind == Kind::Cuda) else {
+        return Vec::new();
+    };
+    let command = match arguments.command.is_empty() {
+        true => "python train.py".to_owned(),
+        false => arguments.command.join(" "),
+    };
+    let mut next = Vec::new();
+    let file = texts.first().map(|(name, _)| name.as_str()).filter(|name| *name != "-");
+    if let (Some(file), true, true) =
+        (file, arguments.command.is_empty(), entry.account.figures.tried.is_some())
+    {
+        next.push(format!("who asked for it: fathom explain {file} -- {command}"));
+    }
+    let card = entry.account.figures.capacity.map(card_flag).unwrap_or_default();
+    next.push(format!("who holds the memory, without a GPU: fathom run{card} -- {command}"));
+    next
+}
+
+/// ` --gpu NAME` if one card of the catalogue has that much, else ` --memory SIZE`.
+fn card_flag(capacity: Amount) -> String {
+    let mut fitting = gpus::cards().iter().filter(|card| capacity.contains(card.memory_bytes));
+    match (fitting.next(), fitting.next()) {
+        (Some(card), None) => format!(" --gpu {}", card.name),
+        _ => format!(" --memory {}", report::bytes::text(capacity.middle()).replace(' ', "")),
+    }
+}
+
+fn show(answer: &Texts, json: Option<&Path>) -> Result<()> {
+    match json {
+        Some(path) if path == Path::new("-") => {
+            anstream::print!("{}", report::oom::json(answer));
+            return Ok(());
+        }
+        Some(path) => fs::write(path, report::oom::json(answer))
+            .with_context(|| format!("cannot write `{}`", path.display()))?,
+        None => {}
+    }
+    anstream::print!("{}", report::oom::terminal(answer, Palette::coloured()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_as_people_write_them() {
+        assert_eq!(count("76_464_439"), Some(76_464_439));
+        assert_eq!((count("7e9"), count("1.5B")), (Some(7_000_000_000), Some(1_500_000_000)));
+        for text in ["", "B", "many", "-1", "0", "nan", "inf", "1e300"] {
+            assert_eq!(count(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_message_comes_before_the_table() {
+        let texts = [
+            (
+                "smi.txt".to_owned(),
+                "memory.used [MiB], memory.total [MiB]\n1 MiB, 2 MiB\n".to_owned(),
+            ),
+            ("train.log".to_owned(), "CUDA out of memory. Tried to allocate 2.00 GiB".to_owned()),
+        ];
+        let entries = entries(&texts);
+        assert_eq!((entries[0].file.as_str(), entries[0].account.kind), ("train.log", Kind::Cuda));
+    }
+
+    #[test]
+    fn a_card_is_named_if_only_one_has_that_much() {
+        assert_eq!(card_flag(Amount::parse("31.36GiB").unwrap()), " --gpu rtx5090");
+        assert_eq!(card_flag(Amount::parse("1.00GiB").unwrap()), " --memory 1.00GiB");
+    }
+}

@@ -1,0 +1,200 @@
+//! What a text says about memory: one account per message or table.
+
+use crate::amount::Amount;
+
+/// What kind of message or table it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// PyTorch's allocator on a card of NVIDIA.
+    Cuda,
+    /// The same on a card of AMD.
+    Hip,
+    /// The same on a card of Intel.
+    Xpu,
+    /// PyTorch on an Apple processor, whose memory is the host's.
+    Mps,
+    /// CUDA itself refused, outside of PyTorch's allocator: no numbers.
+    CudaError,
+    /// A library of NVIDIA, cuBLAS or cuDNN, got no memory: no numbers.
+    Library,
+    /// Memory of the host, not of the card.
+    Host,
+    /// JAX and XLA.
+    Jax,
+    /// TensorFlow.
+    TensorFlow,
+    /// One card in a table of `nvidia-smi`.
+    Smi,
+    /// `torch.cuda.memory_summary()`.
+    Summary,
+}
+
+impl Kind {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Cuda => "cuda",
+            Kind::Hip => "hip",
+            Kind::Xpu => "xpu",
+            Kind::Mps => "mps",
+            Kind::CudaError => "cuda_error",
+            Kind::Library => "library",
+            Kind::Host => "host",
+            Kind::Jax => "jax",
+            Kind::TensorFlow => "tensorflow",
+            Kind::Smi => "nvidia_smi",
+            Kind::Summary => "memory_summary",
+        }
+    }
+
+    /// Whether something was refused; tables only say what is in use.
+    pub fn is_refusal(self) -> bool {
+        !matches!(self, Kind::Smi | Kind::Summary)
+    }
+
+    /// Whether PyTorch's caching allocator speaks, whose rounding is known.
+    pub fn is_caching_allocator(self) -> bool {
+        matches!(self, Kind::Cuda | Kind::Hip | Kind::Xpu)
+    }
+}
+
+/// The numbers, as far as the text has them. PyTorch's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// What was asked for: of the caching allocator, the segment.
+    pub tried: Option<Amount>,
+    /// The card's total.
+    pub capacity: Option<Amount>,
+    /// What the card had left.
+    pub free: Option<Amount>,
+    /// In tensors.
+    pub allocated: Option<Amount>,
+    /// Taken from the card by PyTorch.
+    pub reserved: Option<Amount>,
+    /// Reserved, but not allocated.
+    pub unallocated: Option<Amount>,
+    /// Allocated in private pools, as of CUDA graphs; part of `allocated`.
+    pub private_pools: Option<Amount>,
+    /// What this process has of the card, its context included.
+    pub this_process: Option<Amount>,
+    /// The most PyTorch may take: a memory fraction, or a watermark.
+    pub limit: Option<Amount>,
+    /// What all processes have of the card.
+    pub used: Option<Amount>,
+    /// Neither PyTorch's nor free, where the text counts it itself.
+    pub other: Option<Amount>,
+    /// The greatest `allocated` so far.
+    pub peak_allocated: Option<Amount>,
+    /// The greatest `reserved` so far.
+    pub peak_reserved: Option<Amount>,
+}
+
+/// A process that a text counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number, as the driver sees it: inside a container another one than the process itself sees.
+    pub pid: u64,
+    /// Its program; empty if the text does not say.
+    pub name: String,
+    /// What it has of the card.
+    pub memory: Amount,
+}
+
+/// A tensor that a text names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its sizes.
+    pub shape: Vec<u64>,
+    /// Its type, in the words of the text.
+    pub dtype: String,
+    /// Bytes of one element; `None` if the type is not known.
+    pub element_bytes: Option<u64>,
+}
+
+impl Tensor {
+    /// All its bytes; `None` if they are not known or beyond all bounds.
+    pub fn bytes(&self) -> Option<u64> {
+        self.shape.iter().try_fold(self.element_bytes?, |all, size| all.checked_mul(*size))
+    }
+}
+
+/// One message or table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// What it is.
+    pub kind: Kind,
+    /// The line it begins in, from 1.
+    pub line: usize,
+    /// How often the text says the same.
+    pub times: usize,
+    /// The card's number.
+    pub device: Option<u32>,
+    /// The card's name, as `nvidia-smi` has it; it may end in dots.
+    pub card: String,
+    /// The library or function that failed; empty if the text does not say.
+    pub who: String,
+    /// Its numbers.
+    pub figures: Figures,
+    /// Processes it lists.
+    pub processes: Vec<Process>,
+    /// A tensor it names.
+    pub tensor: Option<Tensor>,
+    /// What it advises.
+    pub advises: Vec<Advised>,
+}
+
+/// Advice that messages give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Advised {
+    /// `expandable_segments:True`, as of torch 2.2.
+    ExpandableSegments,
+    /// `max_split_size_mb`, up to torch 2.1.
+    MaxSplitSize,
+    /// `empty_cache`, on cards of Intel.
+    EmptyCache,
+    /// `PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0`
+    Watermark,
+}
+
+impl Account {
+    /// An account without numbers.
+    pub(crate) fn new(kind: Kind, line: usize) -> Account {
+        Account {
+            kind,
+            line,
+            times: 1,
+            device: None,
+            card: String::new(),
+            who: String::new(),
+            figures: Figures::default(),
+            processes: Vec::new(),
+            tensor: None,
+            advises: Vec::new(),
+        }
+    }
+
+    /// Whether both say the same, wherever they stand.
+    pub(crate) fn says_the_same(&self, other: &Account) -> bool {
+        let Account {
+            line: _,
+            times: _,
+            kind,
+            device,
+            card,
+            who,
+            figures,
+            processes,
+            tensor,
+            advises,
+        } = self;
+        (kind, device, card, who) == (&other.kind, &other.device, &other.card, &other.who)
+            && (figures, processes, tensor) == (&other.figures, &other.processes, &other.tensor)
+            && advises == &other.advises
+    }
+
+    /// What was asked for: as the text says it, else the bytes of the tensor it names.
+    pub fn tried(&self) -> Option<Amount> {
+        let named = || self.tensor.as_ref().and_then(Tensor::bytes).map(Amount::exactly);
+        self.figures.tried.or_else(named)
+    }
+}

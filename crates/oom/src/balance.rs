@@ -1,0 +1,316 @@
+//! One account weighed: what was free, whose the rest was, and what therefore was the reason.
+
+use crate::account::{Account, Kind};
+use crate::amount::Amount;
+
+/// How a number is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// The text says it, or it is the difference of what the text says.
+    Measured,
+    /// It follows from a count and a size, as parameters times bytes.
+    Modelled,
+    /// It is taken to be so.
+    Assumed,
+}
+
+impl Known {
+    /// The word for people and for JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Known::Measured => "measured",
+            Known::Modelled => "modelled",
+            Known::Assumed => "assumed",
+        }
+    }
+}
+
+/// One row of a ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What it is, as JSON names it.
+    pub name: &'static str,
+    /// How much.
+    pub amount: Amount,
+    /// How that is known.
+    pub known: Known,
+    /// 0 for a total, 1 for its parts, 2 for parts of these.
+    pub depth: u8,
+}
+
+/// Rows: a total, and the parts that sum to it.
+pub type Ledger = Vec<Row>;
+
+/// The reason why memory ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// More was asked for than the card has.
+    LargerThanCard,
+    /// A limit stopped it, not the card.
+    Limit,
+    /// What PyTorch had reserved and not allocated would have been enough.
+    Pieces,
+    /// Without the other processes there would have been room.
+    OtherProcesses,
+    /// Tensors filled the card.
+    Full,
+    /// The card says it had room.
+    RoomWasLeft,
+    /// The message has too few numbers to tell.
+    NotTold,
+    /// It was memory of the host.
+    Host,
+    /// Nothing was refused: a table.
+    Nothing,
+}
+
+impl Cause {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::LargerThanCard => "larger_than_card",
+            Cause::Limit => "limit",
+            Cause::Pieces => "fragmentation",
+            Cause::OtherProcesses => "other_processes",
+            Cause::Full => "full",
+            Cause::RoomWasLeft => "room_was_left",
+            Cause::NotTold => "not_told",
+            Cause::Host => "host_memory",
+            Cause::Nothing => "nothing_refused",
+        }
+    }
+}
+
+/// An account weighed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Balance {
+    /// The reason.
+    pub cause: Cause,
+    /// What was missing; `None` if the card had enough, or the text does not say.
+    pub short: Option<Amount>,
+    /// The card, or what the text is about, down to its parts.
+    pub ledger: Ledger,
+    /// What other processes have of the card.
+    pub others: Option<(Amount, Known)>,
+    /// Index of the listed process that must be this one: inside a container the numbers differ.
+    pub this_process: Option<usize>,
+    /// PyTorch has more than the card: a driver lent it memory of the host.
+    pub spilled: bool,
+}
+
+/// What is granted to a process outside of PyTorch's allocator (context, kernels of libraries, NCCL's
+/// buffers) where the message does not count it. Assumed, and generous: the largest context of the
+/// catalogue is 0.6 GiB. A process can have more: one of `tests/texts` has 8 GiB.
+pub const MOST_OUTSIDE: u64 = 2 << 30;
+
+/// Less than this, listed by nobody, is taken to be the driver's: it keeps up to 140 MiB of the cards in
+/// `tests/texts` whose processes are all listed. Assumed.
+const LEAST_PROCESS: u64 = 256 << 20;
+
+/// Whose the memory was, and the reason that follows.
+pub fn weigh(account: &Account) -> Balance {
+    let figures = &account.figures;
+    let mut balance = Balance {
+        cause: Cause::Nothing,
+        short: figures.tried.zip(figures.free).and_then(|(tried, free)| missing(tried, free)),
+        ledger: Ledger::new(),
+        others: None,
+        this_process: None,
+        spilled: false,
+    };
+    match account.kind {
+        Kind::Cuda | Kind::Hip | Kind::Xpu => on_card(account, &mut balance),
+        Kind::Mps => on_apple(account, &mut balance),
+        Kind::Smi => in_table(account, &mut balance),
+        Kind::Summary => in_summary(account, &mut balance),
+        _ => {}
+    }
+    balance.cause = cause(account, &balance);
+    balance
+}
+
+/// What of `wanted` is not there; `None` if all may be.
+fn missing(wanted: Amount, there: Amount) -> Option<Amount> {
+    match there.at_least(wanted) {
+        Some(false) => wanted.minus(there),
+        _ => None,
+    }
+}
+
+fn row(name: &'static str, amount: Amount, depth: u8) -> Row {
+    Row { name, amount, known: Known::Measured, depth }
+}
+
+fn on_card(account: &Account, balance: &mut Balance) {
+    let figures = &account.figures;
+    let ledger = &mut balance.ledger;
+    ledger.extend(figures.capacity.map(|capacity| row("card", capacity, 0)));
+    ledger.extend(figures.free.map(|free| row("free", free, 1)));
+    ledger.extend(figures.allocated.map(|allocated| row("allocated", allocated, 1)));
+    ledger.extend(figures.private_pools.map(|private| row("private_pools", private, 2)));
+    ledger.extend(figures.unallocated.map(|rest| row("reserved_unallocated", rest, 1)));
+    balance.spilled = match (figures.reserved.or(figures.allocated), figures.capacity) {
+        (Some(reserved), Some(capacity)) => capacity.at_least(reserved) == Some(false),
+        _ => false,
+    };
+    let reserved = figures.reserved.unwrap_or(Amount::exactly(0));
+    let this = figures.this_process.or_else(|| {
+        balance.this_process = own(account, reserved);
+        balance.this_process.map(|index| account.processes[index].memory)
+    });
+    if let Some(this) = this {
+        let outside = this.minus(reserved);
+        ledger.extend(outside.map(|outside| row("outside_pytorch", outside, 1)));
+    }
+    balance.others = others(account, this, reserved, balance.this_process);
+    if let Some((others, known)) = balance.others {
+        ledger.push(Row { known, ..row("other_processes", others, 1) });
+    }
+    let is_listed = account.processes.len() != usize::from(balance.this_process.is_some());
+    let name = match (this, balance.others) {
+        // What was granted to this process, where others were found by that.
+        (None, Some((_, Known::Assumed))) => {
+            let granted = Amount { low: 0, high: MOST_OUTSIDE };
+            ledger.push(Row { known: Known::Assumed, ..row("outside_pytorch", granted, 1) });
+            return;
+        }
+        // The others are what remains: nothing does now.
+        (Some(_), Some(_)) if !is_listed => return,
+        (None, None) => "outside_or_others",
+        _ => "unlisted",
+    };
+    let rest = figures.reserved.and_then(|_| rest(ledger)).filter(|rest| rest.high != 0);
+    ledger.extend(rest.map(|rest| row(name, rest, 1)));
+}
+
+/// The total less its parts.
+fn rest(ledger: &Ledger) -> Option<Amount> {
+    let (total, parts) = ledger.split_first().filter(|(total, _)| total.depth == 0)?;
+    let parts = parts.iter().filter(|row| row.depth == 1).map(|row| row.amount);
+    total.amount.minus(parts.reduce(Amount::plus)?)
+}
+
+/// The one listed process that has at least what this one has reserved.
+fn own(account: &Account, reserved: Amount) -> Option<usize> {
+    let can_be = |memory: Amount| memory.at_least(reserved) != Some(false);
+    let mut fitting =
+        account.processes.iter().enumerate().filter(|(_, process)| can_be(process.memory));
+    let (index, process) = fitting.next()?;
+    let outside = process.memory.minus(reserved)?;
+    // Beside what this one has reserved, the card may have no room for the listed one to be another.
+    let figures = &account.figures;
+    let used = figures.capacity.zip(figures.free).and_then(|(all, free)| all.minus(free));
+    let cannot_be_another =
+        used.is_some_and(|used| used.at_least(process.memory.plus(reserved)) == Some(false));
+    let is_alone = fitting.next().is_none();
+    (is_alone && (cannot_be_another || outside.low <= MOST_OUTSIDE)).then_some(index)
+}
+
+/// What other processes have: listed, else what remains, else what is too much for this one.
+fn others(
+    account: &Account,
+    this: Option<Amount>,
+    reserved: Amount,
+    own: Option<usize>,
+) -> Option<(Amount, Known)> {
+    let listed = account.processes.iter().enumerate().filter(|(index, _)| Some(*index) != own);
+    let listed: Vec<Amount> = listed.map(|(_, process)| process.memory).collect();
+    if let Some(sum) = listed.into_iter().reduce(Amount::plus) {
+        return Some((sum, Known::Measured));
+    }
+    let used = account.figures.capacity?.minus(account.figures.free?)?;
+    match this {
+        Some(this) => {
+            let rest = used.minus(this).filter(|rest| LEAST_PROCESS <= rest.low)?;
+            Some((rest, Known::Measured))
+        }
+        None => {
+            let outside = used.minus(account.figures.reserved.map(|_| reserved)?)?;
+            let too_much = outside.low.checked_sub(MOST_OUTSIDE).filter(|bytes| *bytes != 0)?;
+            Some((Amount { low: too_much, high: outside.high }, Known::Assumed))
+        }
+    }
+}
+
+fn on_apple(account: &Account, balance: &mut Balance) {
+    let figures = &account.figures;
+    let parts = [
+        ("limit", figures.limit, 0),
+        ("allocated", figures.allocated, 1),
+        ("other", figures.other, 1),
+    ];
+    let ledger = &mut balance.ledger;
+    ledger.extend(
+        parts.iter().filter_map(|(name, amount, depth)| Some(row(name, (*amount)?, *depth))),
+    );
+    let left = || figures.limit?.minus(figures.allocated?.plus(figures.other?));
+    if let Some(left) = left() {
+        ledger.push(row("left", left, 1));
+        balance.short = figures.tried.and_then(|tried| missing(tried, left));
+    }
+}
+
+fn in_table(account: &Account, balance: &mut Balance) {
+    let figures = &account.figures;
+    let ledger = &mut balance.ledger;
+    ledger.extend(figures.capacity.map(|capacity| row("card", capacity, 0)));
+    ledger.extend(figures.free.map(|free| row("free", free, 1)));
+    ledger.extend(figures.used.map(|used| row("used", used, 1)));
+    let listed = account.processes.iter().map(|process| process.memory).reduce(Amount::plus);
+    if let Some((listed, used)) = listed.zip(figures.used) {
+        ledger.push(row("processes", listed, 2));
+        ledger.extend(used.minus(listed).map(|rest| row("no_process", rest, 2)));
+    }
+}
+
+fn in_summary(account: &Account, balance: &mut Balance) {
+    let figures = &account.figures;
+    let parts = [
+        ("reserved", figures.reserved, 0),
+        ("allocated", figures.allocated, 1),
+        ("reserved_unallocated", figures.unallocated, 1),
+        ("peak_reserved", figures.peak_reserved, 0),
+        ("peak_allocated", figures.peak_allocated, 1),
+    ];
+    let rows = parts.iter().filter_map(|(name, amount, depth)| Some(row(name, (*amount)?, *depth)));
+    balance.ledger.extend(rows);
+}
+
+fn cause(account: &Account, balance: &Balance) -> Cause {
+    let figures = &account.figures;
+    if account.kind == Kind::Host || account.who == "host" {
+        return Cause::Host;
+    }
+    let Some(tried) = account.tried().filter(|_| account.kind.is_refusal()) else {
+        return if account.kind.is_refusal() { Cause::NotTold } else { Cause::Nothing };
+    };
+    if figures.capacity.is_some_and(|capacity| capacity.at_least(tried) == Some(false)) {
+        return Cause::LargerThanCard;
+    }
+    let Some(free) = figures.free else {
+        return if figures.limit.is_some() { Cause::Limit } else { Cause::NotTold };
+    };
+    let reserved = figures.reserved.unwrap_or(Amount::exactly(0));
+    let has_room = free.at_least(tried) != Some(false);
+    if figures.limit.is_some_and(|limit| limit.at_least(reserved.plus(tried)) != Some(true))
+        && has_room
+    {
+        return Cause::Limit;
+    }
+    // Blame needs certainty: what the text rounds away is not enough for it.
+    let enough = |more: Option<Amount>| {
+        more.is_some_and(|more| free.plus(more).at_least(tried) == Some(true))
+    };
+    let others = balance.others.map(|(others, _)| others);
+    let others_have_more = others.is_some_and(|others| {
+        figures.unallocated.is_none_or(|unallocated| unallocated.high < others.low)
+    });
+    match () {
+        () if free.at_least(tried) == Some(true) => Cause::RoomWasLeft,
+        () if enough(others) && others_have_more => Cause::OtherProcesses,
+        () if enough(figures.unallocated) => Cause::Pieces,
+        () if enough(others) => Cause::OtherProcesses,
+        () if figures.allocated.is_none() => Cause::NotTold,
+        () => Cause::Full,
+    }
+}

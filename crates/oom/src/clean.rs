@@ -1,0 +1,180 @@
+//! A log without what wrappers did to it: colours, escapes, the labels in front of its lines, its blanks.
+//!
+//! Terminals and boxes break lines anywhere, even inside a number. So all blanks go: `2.00 GiB` and
+//! `2.0⏎0 GiB` become the same `2.00gib`, and messages are read in that form.
+
+/// A text in lower case, ASCII only, without blanks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Squeezed {
+    /// The text.
+    pub(crate) text: String,
+    /// Where each line of the log begins in it.
+    starts: Vec<usize>,
+}
+
+impl Squeezed {
+    /// The line of the log, from 1, that a place belongs to.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at).max(1)
+    }
+}
+
+/// Stands for a line break that was written as an escape: it ends a line, but is not counted as one.
+const ESCAPED_BREAK: char = '\u{b}';
+
+/// Words of logging libraries that stand in front of a message.
+const LEVELS: [&str; 8] =
+    ["info", "error", "warning", "warn", "debug", "critical", "stderr", "stdout"];
+
+/// The longest label in front of a line.
+const LABEL: usize = 120;
+
+/// How many labels one line can have.
+const LABELS: usize = 8;
+
+/// Colours and escapes taken out; line breaks are as they were.
+pub(crate) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' => skip_colour(&mut rest),
+            '\\' => {
+                while rest.next_if_eq(&'\\').is_some() {}
+                match rest.peek() {
+                    Some('n' | 'r') => {
+                        rest.next();
+                        plain.push(ESCAPED_BREAK);
+                    }
+                    Some('t') => {
+                        rest.next();
+                        plain.push(' ');
+                    }
+                    Some('u' | 'x') => skip_escape(&mut rest),
+                    _ => {}
+                }
+            }
+            '\r' => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// After the escape character: `[31m`, or whatever single letter ends it.
+fn skip_colour(rest: &mut Chars<'_>) {
+    if rest.next_if_eq(&'[').is_some() {
+        for c in rest.by_ref().take(16) {
+            if c.is_ascii_alphabetic() {
+                break;
+            }
+        }
+    }
+}
+
+/// After a backslash: `u001b` or `x1b`, and the colour it begins.
+fn skip_escape(rest: &mut Chars<'_>) {
+    let digits = if rest.next() == Some('u') { 4 } else { 2 };
+    let code: String =
+        std::iter::from_fn(|| rest.next_if(char::is_ascii_hexdigit)).take(digits).collect();
+    if code.to_ascii_lowercase().ends_with("1b") {
+        skip_colour(rest);
+    }
+}
+
+/// The form in which messages are read, of a text from [`plain`].
+pub(crate) fn squeeze(plain: &str) -> Squeezed {
+    let mut squeezed = Squeezed { text: String::with_capacity(plain.len()), starts: Vec::new() };
+    for line in plain.split('\n') {
+        squeezed.starts.push(squeezed.text.len());
+        for part in line.split(ESCAPED_BREAK) {
+            for c in without_labels(part).chars().filter(|c| is_ink(*c)) {
+                squeezed.text.push(if c.is_ascii() { c.to_ascii_lowercase() } else { '?' });
+            }
+        }
+    }
+    squeezed
+}
+
+/// Neither a blank nor part of a box.
+fn is_ink(c: char) -> bool {
+    !(c.is_whitespace() || c.is_control() || c == '|' || ('\u{2500}'..'\u{2580}').contains(&c))
+}
+
+/// A line without `[rank3]:`, `(Worker pid=7)`, `2025-06-05 06:18:13,001`, `ERROR` and the like in front.
+fn without_labels(line: &str) -> &str {
+    let mut line = line;
+    for _ in 0..LABELS {
+        line = line.trim_start_matches(|c: char| !is_ink(c) || matches!(c, '>' | '#' | '*'));
+        line = line.strip_prefix("- ").unwrap_or(line).trim_start();
+        let Some(length) = label(line) else { break };
+        line = line[length..].strip_prefix(':').unwrap_or(&line[length..]);
+    }
+    line
+}
+
+/// The length of the label a line begins with.
+fn label(line: &str) -> Option<usize> {
+    let near = |end: char| line.char_indices().take(LABEL).find(|(_, c)| *c == end);
+    let bracket = |end: char| near(end).map(|(at, c)| at + c.len_utf8());
+    match line.chars().next()? {
+        '[' => bracket(']').filter(|length| {
+            let inner = &line[1..*length - 1];
+            let is_shape =
+                inner.contains(',') && inner.chars().all(|c| c.is_ascii_digit() || c == ',');
+            !is_shape && !inner.contains("emory")
+        }),
+        '(' => bracket(')').filter(|length| line[..*length].contains("pid=")),
+        c if c.is_ascii_digit() => {
+            let word = line.split(char::is_whitespace).next()?;
+            let is_time = word.chars().all(|c| c.is_ascii_digit() || "-:./,+TZ".contains(c));
+            (is_time && word.contains(['-', ':'])).then_some(word.len())
+        }
+        _ => LEVELS.iter().find_map(|level| {
+            let start = line.get(..level.len())?;
+            let ends = !line[level.len()..].starts_with(|c: char| c.is_ascii_alphanumeric());
+            (start.eq_ignore_ascii_case(level) && ends).then_some(level.len())
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn squeezed(text: &str) -> String {
+        squeeze(&plain(text)).text
+    }
+
+    #[test]
+    fn wrappers_leave_no_trace() {
+        let bare = "triedtoallocate2.00gib";
+        for text in [
+            "Tried to allocate 2.00 GiB",
+            "[rank3]: Tried to alloc\n[rank3]: ate 2.00 GiB",
+            "(Worker pid=12, ip=10.0.0.1) ERROR 06-05 06:18:13 [a.py:470] Tried to allocate 2.0\n0 GiB",
+            "2025-11-12T11:25:13.496Z Tried to\u{1b}[31m allocate\u{1b}[0m 2.00 GiB",
+            "│ Tried to allocate   │\n│ 2.00 GiB │",
+            "Tried to\\n[rank0]: allocate\\t2.00 \\u001b[1mGiB",
+            "3: Tried to allocate 2.00 GiB\r",
+            "> # Tried to allocate 2.00 GiB",
+        ] {
+            assert_eq!(squeezed(text), bare, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_at_the_start_of_a_line_stay() {
+        assert_eq!(squeezed("10.76 GiB total\n0 bytes free"), "10.76gibtotal0bytesfree");
+        assert_eq!(squeezed("(GPU 0; 8.00 GiB"), "(gpu0;8.00gib");
+    }
+
+    #[test]
+    fn lines_are_those_of_the_log() {
+        let text = squeeze(&plain("one\ntwo\\nstill two\nthree"));
+        let line = |word: &str| text.line(text.text.find(word).unwrap());
+        assert_eq!((line("one"), line("still"), line("three")), (1, 2, 3));
+    }
+}

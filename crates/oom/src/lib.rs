@@ -1,0 +1,41 @@
+//! Out-of-memory messages and memory tables, read from any text, and what follows from their numbers.
+//!
+//! ```text
+//! text ──read──▶ Account ──weigh──▶ Balance ──advise──▶ Advice
+//!                   └──solve, refute──▶ Candidate, Refutation      figures ──reconcile──▶ Ledger
+//! ```
+//!
+//! [`read`] finds every message and table of a log, whoever wrapped it. [`weigh`] makes the ledger of
+//! one: what was free, and whose the rest was. [`advise`] says which advice of the message can help.
+//! [`solve()`] looks for shapes of the size that was tried, [`refute`] tests a shape that was claimed,
+//! and [`reconcile()`] explains why two tools show two numbers.
+//!
+//! Texts round: a number is an [`Amount`], the bytes it can stand for. Whatever is said of it holds for
+//! all of them, or is said to be open.
+
+pub mod account;
+pub mod advice;
+pub mod amount;
+pub mod balance;
+mod clean;
+mod device;
+mod elsewhere;
+pub mod guess;
+mod message;
+mod read;
+pub mod reconcile;
+pub mod request;
+pub mod shape;
+mod smi;
+pub mod solve;
+mod summary;
+
+pub use account::{Account, Figures, Kind, Process, Tensor};
+pub use advice::{Advice, Helps, advise};
+pub use amount::Amount;
+pub use balance::{Balance, Cause, Known, Ledger, Row, weigh};
+pub use read::read;
+pub use reconcile::{Card, Reconciling, reconcile};
+pub use request::requests;
+pub use shape::{DTYPES, Dtype, Refutation, Shape, refute};
+pub use solve::{Candidate, Dim, Solution, solve};

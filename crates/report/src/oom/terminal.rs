@@ -1,0 +1,268 @@
+//! Texts explained, for people: the verdict, whose the memory was, which advice helps, what it can be.
+
+use anatomy::Alike;
+use oom::reconcile::{Contradiction, Reconciliation};
+use oom::{Amount, Known, Ledger, Refutation, Row, Solution};
+
+use super::{Sought, Texts, words};
+use crate::bytes;
+use crate::explain::operator;
+use crate::sections::words::{bar, begin, place, sentence, share};
+use crate::sections::{COLUMNS, Section};
+use crate::terminal::{LABEL_WIDTH, Palette};
+
+/// Columns of a row's name, and of its bar.
+const NAME: usize = 32;
+const BAR: u64 = 32;
+
+/// Entries that are shown beside the main one.
+const OTHERS: usize = 6;
+
+/// The whole answer.
+pub fn terminal(texts: &Texts, palette: Palette) -> String {
+    let mut sections = Vec::new();
+    if let Some(entry) = texts.main() {
+        sections.push(Section { label: "why", rows: sentences(words::why(entry)) });
+        sections.push(Section { label: "card", rows: ledger(&entry.balance.ledger) });
+        sections.push(Section { label: "", rows: processes(texts) });
+        let advice = entry.advice.iter().map(|advice| words::advice(advice, &entry.account));
+        sections.push(Section { label: "advice", rows: sentences(advice) });
+    }
+    sections.extend(texts.sought.as_ref().map(sought));
+    sections.extend(texts.solution.as_ref().map(shapes));
+    let tried = texts.main().and_then(|entry| entry.account.tried());
+    let claims = texts.claims.iter().map(|claim| claimed(claim, tried));
+    sections.push(Section { label: "claim", rows: sentences(claims) });
+    if let Some(reconciliation) = &texts.reconciliation {
+        sections.push(Section { label: "figures", rows: ledger(&reconciliation.ledger) });
+        sections.push(Section { label: "", rows: sentences(notes(reconciliation, texts)) });
+    }
+    sections.push(Section { label: "also", rows: others(texts) });
+    sections.push(Section { label: "next", rows: texts.next.clone() });
+    let style = palette.label;
+    let rows = sections.into_iter().flat_map(|Section { label, rows }| {
+        let labels = std::iter::once(label).chain(std::iter::repeat(""));
+        let row = |(label, row): (&str, String)| {
+            format!("{style}{label:LABEL_WIDTH$}{style:#}{row}").trim_end().to_owned() + "\n"
+        };
+        labels.zip(rows).map(row).collect::<Vec<String>>()
+    });
+    rows.fold(heading(texts, palette), |text, row| text + &row)
+}
+
+fn heading(texts: &Texts, palette: Palette) -> String {
+    let Some(entry) = texts.main() else {
+        return match texts.reconciliation.as_ref().is_some_and(|all| !all.contradictions.is_empty())
+        {
+            true => {
+                format!("{0}CONTRADICTION{0:#}  these figures cannot all be right\n", palette.bad)
+            }
+            false => format!("{0}EXPLAINED{0:#}  the figures, line by line\n", palette.good),
+        };
+    };
+    let (style, word) = match entry.account.kind.is_refusal() {
+        true => (palette.bad, "OUT OF MEMORY"),
+        false => (palette.good, "IN USE"),
+    };
+    format!("{style}{word}{style:#}  {}\n", words::verdict(entry))
+}
+
+fn sentences(all: impl IntoIterator<Item = String>) -> Vec<String> {
+    all.into_iter().flat_map(|text| sentence(&text, COLUMNS)).collect()
+}
+
+/// A total and its parts, each with its share; a part whose total is not known has none.
+fn ledger(rows: &Ledger) -> Vec<String> {
+    let mut total = None;
+    let mut lines = Vec::new();
+    for row in rows {
+        if row.depth == 0 {
+            total = Some(row.amount.middle()).filter(|bytes| *bytes != 0);
+            lines.push(headed(row));
+        } else {
+            lines.push(part(row, total));
+        }
+    }
+    lines
+}
+
+/// Nothing, if it was measured; how it is known, if not.
+fn known(row: &Row) -> String {
+    if row.known == Known::Measured { String::new() } else { format!("  {}", row.known.name()) }
+}
+
+fn headed(row: &Row) -> String {
+    let size = words::amount(row.amount);
+    match row.name {
+        "card" => format!("{size}{}", known(row)),
+        name => format!("{} {size}{}", words::row(name), known(row)),
+    }
+}
+
+fn part(row: &Row, total: Option<u64>) -> String {
+    let name = format!("{}{}", "  ".repeat(row.depth.into()), words::row(row.name));
+    let share = total.map_or(String::new(), |total| share(row.amount.middle(), total));
+    let bar = match total.filter(|_| row.depth == 1) {
+        Some(total) => bar(row.amount.middle(), total, BAR),
+        None => String::new(),
+    };
+    let size = words::amount(row.amount);
+    format!("{}{size:>20}  {share:>5}  {bar}{}", begin(&name, NAME + 2), known(row))
+}
+
+/// Processes that the text lists.
+fn processes(texts: &Texts) -> Vec<String> {
+    let Some(entry) = texts.main() else { return Vec::new() };
+    let listed = entry.account.processes.iter().enumerate().map(|(index, process)| {
+        let is_own = entry.balance.this_process == Some(index);
+        let own = if is_own { ": this one, seen from outside its container" } else { "" };
+        let name =
+            if process.name.is_empty() { String::new() } else { format!(" {}", process.name) };
+        format!("  process {}{name} has {}{own}", process.pid, words::amount(process.memory))
+    });
+    listed.collect()
+}
+
+fn shapes(solution: &Solution) -> Section {
+    let is_guess = solution.guessed && !solution.candidates.is_empty();
+    let label = if is_guess { "guess" } else { "shape" };
+    let mut rows: Vec<String> = Vec::new();
+    for candidate in &solution.candidates {
+        let size = bytes::text(candidate.bytes);
+        let text = format!(
+            "{} {} = {size}: {}",
+            candidate.shape,
+            candidate.dtype.name,
+            candidate.expression()
+        );
+        rows.extend(sentence(&text, COLUMNS));
+    }
+    let combinations = solution.combinations;
+    if solution.guessed {
+        if combinations != 0 {
+            rows.push(format!(
+                "none of {combinations} combinations of the dimensions has this size"
+            ));
+        }
+        if !solution.candidates.is_empty() {
+            rows.push(
+                "usual shapes of this size, guessed: `--dims batch=4,tokens=1024` finds yours"
+                    .to_owned(),
+            );
+        }
+    } else {
+        let end = if solution.complete { "" } else { "; not all were tried" };
+        let fitting = solution.fitting;
+        rows.push(format!(
+            "{fitting} of {combinations} combinations times five dtypes have this size{end}"
+        ));
+    }
+    Section { label, rows }
+}
+
+fn claimed(claim: &Refutation, tried: Option<Amount>) -> String {
+    let tried = tried.map_or("what was tried".to_owned(), words::amount);
+    if let Some(dtype) = claim.fits {
+        return format!("{} is {tried} in {}", claim.shape, dtype.name);
+    }
+    let sizes: Vec<String> = claim
+        .bytes
+        .iter()
+        .map(|(dtype, all)| {
+            format!("{} {}", dtype.name, all.map_or("too much".to_owned(), bytes::text))
+        })
+        .collect();
+    let multiple = claim
+        .multiple
+        .map(|(times, dtype)| format!("; {tried} would be {times} times its {}", dtype.name));
+    let multiple = multiple.unwrap_or_default();
+    format!("{} is not {tried} in any dtype: {}{multiple}", claim.shape, sizes.join(", "))
+}
+
+fn notes(reconciliation: &Reconciliation, texts: &Texts) -> Vec<String> {
+    let contradiction = |wrong: &Contradiction| {
+        let (larger, smaller) = (words::row(wrong.larger), words::row(wrong.smaller));
+        let by = words::amount(wrong.by);
+        format!("contradiction: {larger} exceeds {smaller} by {by}, and is a part of it")
+    };
+    let mut notes: Vec<String> = reconciliation.contradictions.iter().map(contradiction).collect();
+    if let Some(card) = &texts.card {
+        notes.push(format!(
+            "context: what a process takes from `{card}` before its first tensor, in the catalogue; it \
+             grows with the libraries that are loaded"
+        ));
+    }
+    notes
+}
+
+/// The other messages and tables, briefly.
+fn others(texts: &Texts) -> Vec<String> {
+    let all = texts.entries.len().saturating_sub(1);
+    let times = texts.main().map_or(1, |entry| entry.account.times);
+    let mut rows: Vec<String> = Vec::new();
+    if 1 < times {
+        rows.push(format!("the same message {times} times"));
+    }
+    let is_one_file = texts.entries.windows(2).all(|pair| pair[0].file == pair[1].file);
+    for entry in texts.entries.iter().skip(1).take(OTHERS) {
+        let file = if is_one_file { "line ".to_owned() } else { format!("{}:", entry.file) };
+        let text = format!("{file}{}: {}", entry.account.line, words::verdict(entry));
+        rows.extend(sentence(&text, COLUMNS));
+    }
+    if OTHERS < all {
+        rows.push(format!("… {} more", all - OTHERS));
+    }
+    rows
+}
+
+/// What a run on the phantom says about the size that was tried.
+fn sought(sought: &Sought) -> Section {
+    let on = match sought.memory_bytes {
+        Some(bytes) => format!("a phantom of {}", bytes::text(bytes)),
+        None => "a phantom without end".to_owned(),
+    };
+    let mut rows = Vec::new();
+    if let Some(refused) = &sought.refused {
+        let place = place(&refused.origin.file, refused.origin.line);
+        let size = bytes::text(refused.bytes);
+        rows.push(format!(
+            "on {on} the same request fails: {size}{} at {place}",
+            operator(&refused.origin)
+        ));
+    }
+    match sought.matches.is_empty() {
+        false => {
+            let what = if sought.by_segment { "that want such a segment" } else { "of this size" };
+            rows.push(format!("allocations {what} on {on}, {} steps:", sought.steps));
+            rows.extend(sought.matches.iter().flat_map(allocation));
+        }
+        true if sought.refused.is_none() => {
+            rows.push(format!(
+                "no allocation on {on} has this size in {} steps; nearest:",
+                sought.steps
+            ));
+            rows.extend(sought.nearest.iter().flat_map(allocation));
+        }
+        true => {}
+    }
+    Section { label: "found", rows }
+}
+
+/// `12 × 64.0 MiB  float32[4, 16, 512, 512]  by softmax in layers.{0-11}.attn at model.py:40`, in two rows
+/// if it is long.
+fn allocation(alike: &Alike) -> Vec<String> {
+    let tensor = &alike.first;
+    let times = if alike.count == 1 { String::new() } else { format!("{} × ", alike.count) };
+    let shape = match tensor.dtype.is_empty() {
+        true => String::new(),
+        false => format!("  {}{}", tensor.dtype, oom::Shape(tensor.shape.clone())),
+    };
+    let place = place(&tensor.origin.file, tensor.origin.line);
+    let at = if place.is_empty() { place } else { format!(" at {place}") };
+    let what = format!("  {times}{}{shape}", bytes::text(tensor.bytes));
+    let who = format!("{}{at}", operator(&tensor.origin));
+    match what.chars().count() + 1 + who.chars().count() <= COLUMNS {
+        true => vec![format!("{what} {who}")],
+        false => vec![what, format!("     {who}")],
+    }
+}
