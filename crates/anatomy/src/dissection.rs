@@ -13,6 +13,7 @@ use crate::ledger;
 use crate::lives::{Life, Lives, NEVER};
 use crate::modules::Modules;
 use crate::source::Source;
+use crate::tensors;
 
 /// How many kinds of the largest tensors are kept.
 const KINDS: usize = 20;
@@ -184,7 +185,7 @@ impl<'a> Knife<'a> {
     }
 
     fn tensor(&self, life: &Life, time: usize) -> Tensor {
-        let (dtype, shape) = dtype_and_shape(self.recording.texts.get(life.tensor));
+        let (dtype, shape) = tensors::dtype_and_shape(self.recording.texts.get(life.tensor));
         let module = self.modules.of(life).to_owned();
         Tensor {
             bytes: life.requested,
@@ -243,30 +244,4 @@ fn born(alive: &[&Life]) -> Vec<PhaseBytes> {
         .collect();
     phases.sort_by_key(|row| (std::cmp::Reverse(row.bytes), row.phase));
     phases
-}
-
-/// `float32[512, 512]`; nothing if it is written otherwise.
-fn dtype_and_shape(text: &str) -> (String, Vec<u64>) {
-    let parsed = || {
-        let (dtype, rest) = text.split_once('[')?;
-        let inner = rest.strip_suffix(']')?;
-        let parts = inner.split(',').map(str::trim).filter(|part| !part.is_empty());
-        let shape: Option<Vec<u64>> = parts.map(|part| part.parse().ok()).collect();
-        Some((dtype.to_owned(), shape?))
-    };
-    parsed().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dtypes_and_shapes_are_read() {
-        assert_eq!(dtype_and_shape("float32[2, 3]"), ("float32".to_owned(), vec![2, 3]));
-        assert_eq!(dtype_and_shape("int64[]"), ("int64".to_owned(), vec![]));
-        for text in ["", "float32", "float32[a]", "float32[2"] {
-            assert_eq!(dtype_and_shape(text), (String::new(), vec![]), "{text}");
-        }
-    }
 }

@@ -11,7 +11,7 @@
 //!
 //! - [`mod@anatomy`]: the data that comes out; [`categories`]: bytes by category;
 //! - [`lives`]: every allocation with its birth, death, owner, category and name;
-//! - `dissection`, `alike`, `modules`, `source`, `ledger`: one moment taken apart;
+//! - `dissection`, `alike`, `modules`, `source`, `tensors`, `ledger`: one moment taken apart;
 //! - `phases`, `growth`: the run over time; [`curve`]: categories at every event;
 //! - [`mod@fold`]: the tree of modules folded to what matters; [`bytes`]: sizes for people.
 
@@ -29,6 +29,7 @@ pub mod lives;
 mod modules;
 mod phases;
 mod source;
+mod tensors;
 
 use allocator::Timeline;
 use recording::{Event, Recording};

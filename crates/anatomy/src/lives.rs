@@ -7,6 +7,7 @@ use recording::{BlockState, Category, Event, Mark, Owner, OwnerId, Phase, Record
 
 use crate::anatomy::When;
 use crate::categories::outranks;
+use crate::tensors;
 
 /// A time that never comes.
 pub const NEVER: usize = usize::MAX;
@@ -32,7 +33,7 @@ pub struct Life {
     pub category: Category,
     /// The first name of that category.
     pub name: TextId,
-    /// Dtype and shape, as first said.
+    /// Dtype and shape of the first tensor that fills it.
     pub tensor: TextId,
     /// What keeps it from being freed; 0 if nobody said.
     pub holder: TextId,
@@ -145,6 +146,8 @@ struct Pass {
     /// Given back, and still used by a stream.
     pending: HashMap<u64, u32>,
     when: When,
+    /// Bytes of the tensor that each text of the recording tells of; 0 for other texts.
+    sizes: Vec<u64>,
 }
 
 impl Pass {
@@ -156,7 +159,8 @@ impl Pass {
         });
         let when = first.map_or(When::default(), |(phase, step)| When { phase: Some(phase), step });
         let lives = Lives { spans: vec![Span { from: 0, when }], ..Lives::default() };
-        let mut pass = Pass { lives, live: BTreeMap::new(), pending: HashMap::new(), when };
+        let sizes = recording.texts.iter().map(|text| tensors::bytes(text).unwrap_or(0)).collect();
+        let mut pass = Pass { lives, live: BTreeMap::new(), pending: HashMap::new(), when, sizes };
         pass.start(recording, timeline);
         pass
     }
@@ -274,7 +278,9 @@ impl Pass {
             Mark::Tensor { address, what } => {
                 if let Some(index) = self.containing(address) {
                     let life = &mut self.lives.list[index as usize];
-                    if life.tensor == TextId(0) {
+                    // One that lies in a part of the block, or lay there before, tells nothing of it.
+                    let is_whole = self.sizes.get(what.0 as usize) == Some(&life.requested);
+                    if is_whole && life.tensor == TextId(0) {
                         life.tensor = what;
                     }
                 }

@@ -9,6 +9,7 @@ use recording::{Category, Phase};
 
 use crate::finding::{Finding, Whole};
 use crate::remedies::Label;
+use crate::scene::sum;
 
 /// What a remedy could do to the allocated peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +127,7 @@ impl Question<'_> {
     fn of_data(&self) -> u64 {
         let kinds =
             [Category::Activations, Category::Temporaries, Category::Inputs, Category::Workspace];
-        kinds.into_iter().map(|kind| self.of(kind)).sum()
+        sum(kinds.into_iter().map(|kind| self.of(kind)))
     }
 }
 
@@ -202,7 +203,8 @@ fn checkpoint(question: &Question<'_>) -> (Effect, Label, String) {
 }
 
 fn accumulation(question: &Question<'_>) -> (Effect, Label, String) {
-    let gradients = question.anatomy.parameters.map_or(0, |counts| counts.trainable * 4);
+    let gradients =
+        question.anatomy.parameters.map_or(0, |counts| counts.trainable.saturating_mul(4));
     let why = format!(
         "with the same batch a step it only adds: from the second batch on gradients ({} in float32) lie under \
          the forward pass. It lowers the peak only through the smaller batch that it allows",
@@ -252,7 +254,7 @@ fn copies(question: &Question<'_>) -> (Effect, Label, String) {
 
 fn freezing(question: &Question<'_>) -> (Effect, Label, String) {
     let kinds = [Category::Gradients, Category::Optimizer, Category::Activations];
-    let most: u64 = kinds.into_iter().map(|kind| question.of(kind)).sum();
+    let most: u64 = sum(kinds.into_iter().map(|kind| question.of(kind)));
     let why = format!(
         "what is frozen has no gradient and no optimizer state, and keeps nothing if nothing before it is \
          trained; gradients, optimizer state and activations are {} here. Weights stay",
@@ -262,8 +264,8 @@ fn freezing(question: &Question<'_>) -> (Effect, Label, String) {
 }
 
 fn precision(question: &Question<'_>) -> (Effect, Label, String) {
-    let half = (question.of(Category::Activations) + question.of(Category::Temporaries)) / 2;
-    let casts = question.anatomy.parameters.map_or(0, |counts| counts.total * 2);
+    let half = question.of(Category::Activations) / 2 + question.of(Category::Temporaries) / 2;
+    let casts = question.anatomy.parameters.map_or(0, |counts| counts.total.saturating_mul(2));
     let why = format!(
         "autocast halves at most what float32 activations and temporaries take, less where layers stay in \
          float32, and adds casts of the weights, up to {}",

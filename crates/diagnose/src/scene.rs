@@ -70,7 +70,7 @@ impl<'a> Scene<'a> {
         let mut things: Vec<Thing<'a>> =
             refused.map(|tensor| thing(tensor, true)).into_iter().collect();
         things.extend(at.tensors.iter().map(|tensor| thing(tensor, false)));
-        let total = things.iter().map(|thing| thing.tensor.block).sum();
+        let total = sum(things.iter().map(|thing| thing.tensor.block));
         let modules = anatomy.modules.iter();
         let classes = modules.map(|(path, class)| (path.as_str(), class.as_str())).collect();
         Scene { anatomy, at, things, total, classes }
@@ -93,7 +93,7 @@ impl<'a> Scene<'a> {
 
     /// Bytes of blocks.
     pub(crate) fn bytes(&self, members: &[usize]) -> u64 {
-        members.iter().map(|index| self.things[*index].tensor.block).sum()
+        sum(members.iter().map(|index| self.things[*index].tensor.block))
     }
 }
 
@@ -173,6 +173,11 @@ fn user((_, name): (Category, &str)) -> Option<User<'_>> {
     let (what, module) = name.split_once(" in ").unwrap_or((name, ""));
     let (node, field) = what.split_once('.')?;
     Some(User { node, field, module })
+}
+
+/// A file may claim any size: sums stay in range.
+pub(crate) fn sum(sizes: impl Iterator<Item = u64>) -> u64 {
+    sizes.fold(0, u64::saturating_add)
 }
 
 /// Which things are counted by a finding.

@@ -48,7 +48,7 @@ fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) 
         .copied()
         .filter(|index| scene.things[*index].is(Category::Activations))
         .collect();
-    let passing = finding.bytes - scene.bytes(&saved);
+    let passing = finding.bytes.saturating_sub(scene.bytes(&saved));
     let blocks = below(scene, group, region).keys().filter(|path| is_number(path)).count();
     let rows = rows(scene, group);
     let of_rows = rows.map(|rows| format!(" of {}", text_of(&rows))).unwrap_or_default();
@@ -88,7 +88,8 @@ fn rows(scene: &Scene<'_>, group: &[usize]) -> Option<Vec<u64>> {
     let mut sums: BTreeMap<&[u64], u64> = BTreeMap::new();
     for index in group {
         if let [rows @ .., _] = scene.things[*index].shape() {
-            *sums.entry(rows).or_default() += scene.things[*index].tensor.block;
+            let sum = sums.entry(rows).or_default();
+            *sum = sum.saturating_add(scene.things[*index].tensor.block);
         }
     }
     let (rows, bytes) = sums.into_iter().max_by_key(|(_, bytes)| *bytes)?;

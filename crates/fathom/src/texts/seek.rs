@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use allocator::{Settings as Rules, reproduce};
-use anatomy::{Alike, Tensor};
+use anatomy::Alike;
 use anyhow::Result;
 use oom::Amount;
 use recording::{Event, Recording};
@@ -99,9 +99,6 @@ fn search(recording: &Recording, asked: &[Amount], memory: Option<u64>) -> Resul
         let mut all = anatomy::allocations(recording, &timeline, is_wanted);
         for tensor in all.iter_mut().map(|alike| &mut alike.first) {
             tensor.origin.file = from_here(std::mem::take(&mut tensor.origin.file));
-            if !is_whole(tensor) {
-                (tensor.dtype, tensor.shape) = (String::new(), Vec::new());
-            }
         }
         all
     };
@@ -122,18 +119,6 @@ fn search(recording: &Recording, asked: &[Amount], memory: Option<u64>) -> Resul
         refused,
         torch: recording.about.torch.clone(),
     })
-}
-
-/// Whether a tensor fills its allocation: another may have been named that only lay in it.
-fn is_whole(tensor: &Tensor) -> bool {
-    let digits = tensor.dtype.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let element = match (digits.parse::<u64>(), tensor.dtype.as_str()) {
-        (Ok(bits), _) => bits / 8,
-        (Err(_), "bool") => 1,
-        _ => return false,
-    };
-    let bytes = tensor.shape.iter().try_fold(element, |all, size| all.checked_mul(*size));
-    bytes == Some(tensor.bytes)
 }
 
 /// The last request that found no room, with who asked.
@@ -175,18 +160,6 @@ fn steps(recording: &Recording) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_a_tensor_that_fills_its_block_is_shown() {
-        let tensor = |dtype: &str, bytes| Tensor {
-            dtype: dtype.to_owned(),
-            shape: vec![4, 8],
-            bytes,
-            ..Tensor::default()
-        };
-        assert!(is_whole(&tensor("float16", 64)) && is_whole(&tensor("bool", 32)));
-        assert!(!is_whole(&tensor("float16", 4096)) && !is_whole(&tensor("", 64)));
-    }
 
     #[test]
     fn the_nearest_sizes_are_near_as_factors() {

@@ -62,7 +62,8 @@ pub(crate) fn sections(
 ) -> Vec<Section> {
     let section = |label, rows| Section { label, rows };
     let refused = anatomy.out_of_memory.as_ref().filter(|refusal| std::ptr::eq(&refusal.at, at));
-    let wanted = at.allocated + refused.map_or(0, |refusal| refusal.tried_bytes);
+    let tried = refused.map_or(0, |refusal| refusal.tried_bytes);
+    let wanted = at.allocated.saturating_add(tried);
     let reserved = refused.map_or(anatomy.reserved_peak.reserved, |refusal| refusal.at.reserved);
     let causes = section("causes", causes::causes(findings, (wanted, reserved), unfold.findings));
     let to_try = if unfold.findings { Vec::new() } else { causes::remedies(findings) };
