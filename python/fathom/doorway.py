@@ -24,6 +24,10 @@ def ready():
     import torch
 
     try:
+        if os.environ.get("FATHOM_SOURCES") == "on" and os.environ.get("FATHOM_RUN"):
+            from . import sources
+
+            sources.install(os.environ["FATHOM_RUN"])
         torch.cuda._lazy_call(watch_the_card)
         with_values = os.environ.get("FATHOM_VALUES", "on") != "off"
         if with_values or os.environ.get("FATHOM_RECORD", "on") != "off":

@@ -1,7 +1,9 @@
 //! The command: flags, files, processes and exit codes. Everything else is in the other crates.
 
+mod cache;
 mod cli;
 mod commands;
+mod configs;
 mod dissect;
 mod error;
 mod export;
@@ -9,11 +11,14 @@ mod fragments;
 mod launch;
 mod load;
 mod outcome;
+mod progress;
 mod python;
+mod runner;
 mod settings;
 mod shortage;
 mod stubs;
 mod trials;
+mod warm;
 
 use std::process::ExitCode;
 
@@ -25,6 +30,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(arguments) => commands::run(&arguments),
+        Command::Sweep(arguments) => commands::sweep(&arguments),
         Command::Replay(arguments) => commands::replay(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments),
         Command::Gpus { name } => commands::gpus(name.as_deref()),

@@ -11,6 +11,7 @@ mod json;
 pub mod replay;
 mod run;
 mod sections;
+pub mod sweep;
 mod terminal;
 mod why;
 

@@ -6,6 +6,7 @@ mod gpus;
 mod meta;
 mod replay;
 mod run;
+mod sweep;
 
 pub(crate) use doctor::doctor;
 pub(crate) use explain::explain;
@@ -13,3 +14,4 @@ pub(crate) use gpus::gpus;
 pub(crate) use meta::{completions, man};
 pub(crate) use replay::replay;
 pub(crate) use run::run;
+pub(crate) use sweep::sweep;
