@@ -24,6 +24,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a training script, unmodified, on a GPU that is not there
     Run(RunArguments),
+    /// Find what to change so that the script fits a card; every change is tried
+    Fit(FitArguments),
     /// Try values of the script's own settings: which fit which card, and the largest that does
     Sweep(SweepArguments),
     /// Say who holds the memory of a recording or a memory snapshot
@@ -122,6 +124,33 @@ pub(crate) struct TrialArguments {
     /// The command: python train.py, python -m …
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// Flags of `fathom fit`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 it fits, as it is or with a plan, 1 nothing that was tried fits, 2 bad usage or input, 3 the script failed by itself.
+
+Example:
+  fathom fit --gpu rtx3090 --vary batch-size=32,16 -- python train.py --batch-size 64")]
+pub(crate) struct FitArguments {
+    /// The card, e.g. `rtx3090`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gpu: Option<String>,
+    /// Instead of a card: this much memory, e.g. `16GiB`
+    #[arg(long, value_name = "SIZE", conflicts_with = "gpu")]
+    pub(crate) memory: Option<String>,
+    /// Try only these levers, e.g. `checkpoint,amp-bf16`
+    #[arg(long = "try", value_name = "LEVER,…", value_delimiter = ',')]
+    pub(crate) levers: Vec<String>,
+    /// `training`: also try what changes the training
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = ["training"])]
+    pub(crate) allow: Vec<String>,
+    /// Values of a setting of the script's that may be tried, the mildest first: `batch-size=32,16`
+    #[arg(long, value_name = "NAME=V,V,…")]
+    pub(crate) vary: Vec<String>,
+    #[command(flatten)]
+    pub(crate) trial: TrialArguments,
 }
 
 /// Flags of `fathom sweep`.

@@ -7,6 +7,7 @@ mod configs;
 mod dissect;
 mod error;
 mod export;
+mod fitting;
 mod fragments;
 mod launch;
 mod load;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(arguments) => commands::run(&arguments),
+        Command::Fit(arguments) => commands::fit(&arguments),
         Command::Sweep(arguments) => commands::sweep(&arguments),
         Command::Replay(arguments) => commands::replay(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments),

@@ -79,6 +79,11 @@ impl OnPhantom {
         Setting { words: self.command.clone(), ..Setting::default() }
     }
 
+    /// So many trials more are to come.
+    pub(crate) fn expect(&mut self, count: usize) {
+        self.progress.expect(count);
+    }
+
     /// Runs each and gives its folder and its run; no answer is remembered.
     pub(crate) fn run_each(&mut self, wanted: Vec<Wanted>) -> Result<Vec<(Job, Run)>> {
         let jobs =

@@ -6,6 +6,7 @@
 
 pub mod bytes;
 mod explain;
+pub mod fit;
 pub mod fragments;
 mod json;
 pub mod replay;

@@ -9,9 +9,13 @@ import atexit
 import importlib
 import json
 import os
+import sys
+
+from ..stacks import is_library
 
 EXACT = "exact"
 NUMERICALLY_EQUAL = "numerically equal"
+CHANGES_NUMERICS = "changes numerics"
 CHANGES_STATISTICS = "changes statistics"
 CHANGES_TRAINING = "changes training"
 CHANGES_FUNCTION = "changes the function"
@@ -30,9 +34,13 @@ class Outcome:
         self.reason = None  # why nothing was, or why it must not count
         self.places = []  # file:line of the code that the change belongs to
 
-    def took(self, site):
+    def took(self, site, place=None):
+        """Here it acts; `place` is the file:line that a change of the code belongs to, else the running line."""
         if site not in self.sites:
             self.sites.append(site)
+            place = place or running_line()
+            if place is not None and place not in self.places:
+                self.places.append(place)
 
     def facts(self, module):
         reason = self.reason or (None if self.sites else getattr(module, "ABSENT", "nothing to act on"))
@@ -41,9 +49,21 @@ class Outcome:
             "applied": reason is None,
             "reason": reason,
             "sites": self.sites,
+            "places": self.places,
             "label": module.LABEL,
             "change": module.CHANGE,
         }
+
+
+def running_line():
+    """The innermost line of the user's own code, as file:line."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not is_library(name) and os.path.isfile(name):
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return None
 
 
 def load(name):

@@ -2,7 +2,7 @@
 
 import torch
 
-from . import CHANGES_TRAINING as LABEL  # noqa: F401  rounding differs in every step
+from . import CHANGES_NUMERICS as LABEL  # noqa: F401
 from . import autocast
 
 CHANGE = """with torch.autocast("cuda", dtype=torch.bfloat16):

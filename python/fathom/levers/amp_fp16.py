@@ -2,7 +2,7 @@
 
 import torch
 
-from . import CHANGES_TRAINING as LABEL  # noqa: F401
+from . import CHANGES_NUMERICS as LABEL  # noqa: F401
 from . import autocast
 
 CHANGE = """scaler = torch.amp.GradScaler("cuda")

@@ -25,7 +25,7 @@ def apply(options, outcome):
                 outcome.reason = f"there is no module `{path}`"
                 continue
             changed.append(module)
-            module.forward = recomputed(module.forward, lambda path=path: outcome.took(path))
+            module.forward = recomputed(module.forward, lambda path=path, place=of_class(module): outcome.took(path, place))
 
     undo = at_first_call(act)
 
@@ -35,6 +35,12 @@ def apply(options, outcome):
             module.__dict__.pop("forward", None)
 
     return inverse
+
+
+def of_class(module):
+    """Where the module's forward pass is written."""
+    code = getattr(type(module).forward, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else None
 
 
 def recomputed(forward, note):

@@ -2,6 +2,7 @@
 
 mod doctor;
 mod explain;
+mod fit;
 mod gpus;
 mod meta;
 mod replay;
@@ -10,6 +11,7 @@ mod sweep;
 
 pub(crate) use doctor::doctor;
 pub(crate) use explain::explain;
+pub(crate) use fit::fit;
 pub(crate) use gpus::gpus;
 pub(crate) use meta::{completions, man};
 pub(crate) use replay::replay;

@@ -22,7 +22,7 @@ const MEMORIES: [u64; 7] = [8, 12, 16, 24, 32, 48, 80];
 
 /// What a knob is varied over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Vary {
+pub(crate) enum Vary {
     Values(Vec<String>),
     Range(Range),
 }
@@ -73,7 +73,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
 }
 
 /// `batch=1,2,4` or `batch=1..512`.
-fn read_vary(text: &str) -> Result<(String, Vary)> {
+pub(crate) fn read_vary(text: &str) -> Result<(String, Vary)> {
     let wrong = |why: &str| {
         Hinted::error(
             format!("`--vary {text}`: {why}"),
@@ -219,7 +219,9 @@ fn search(
         others.iter().fold(vec![Vec::new()], |all: Vec<Vec<String>>, (_, values)| {
             all.iter()
                 .flat_map(|start| {
-                    values.iter().map(move |value| [start.as_slice(), std::slice::from_ref(value)].concat())
+                    values
+                        .iter()
+                        .map(move |value| [start.as_slice(), std::slice::from_ref(value)].concat())
                 })
                 .collect()
         });

@@ -1,0 +1,370 @@
+//! The search for a plan: levers by what they do to the training, the mildest first, each tried.
+//!
+//! Stages follow each other until one has a plan that fits: levers that cost nothing, checkpoints,
+//! offloading; the same with levers that are numerically equal; with lower precision; with another
+//! training, if that is allowed. Which plans a stage tries does not depend on the budget, and plans have
+//! one order: so asking for less memory never gives a plan with a higher peak.
+
+use std::cmp::Ordering;
+
+use crate::checkpoint::{Planner, Step};
+use crate::lever::{FREE, Label, Lever, label};
+use crate::trial::{Card, Measured, Peaks, Verdict, verdict_for};
+
+/// Checkpoint plans of one stage.
+const RUNGS: usize = 7;
+
+/// Parts of a batch that are tried.
+const PARTS: [u32; 3] = [2, 4, 8];
+
+/// What helps by less than this share of the peak is left out.
+const LEAST_GAIN: f64 = 0.005;
+
+/// A forward pass is about a third of a step: the backward pass takes two matrix products for each of its one.
+const FORWARD_SHARE: f64 = 1.0 / 3.0;
+
+/// The allocator's setting that is tried.
+const SEGMENTS: &str = "expandable_segments:True";
+
+/// What a lever said when it was tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fact {
+    /// Its id.
+    pub lever: String,
+    /// Whether it took hold.
+    pub applied: bool,
+    /// Why not.
+    pub reason: Option<String>,
+    /// Where it took hold.
+    pub sites: Vec<String>,
+    /// File and line of the code to change.
+    pub places: Vec<String>,
+    /// The code to write.
+    pub change: String,
+}
+
+/// What came of one plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// Without a limit.
+    pub measured: Measured,
+    /// One for each lever of the plan that acts inside the script.
+    pub facts: Vec<Fact>,
+}
+
+/// Tries plans.
+pub trait Bench {
+    /// Why nothing can be tried at all.
+    type Error;
+
+    /// Each without a limit of memory.
+    fn try_all(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Tried>, Self::Error>;
+
+    /// Each on the card itself.
+    fn on_card(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Measured>, Self::Error>;
+
+    /// What modules save under a plan; `None` if it could not be recorded.
+    fn step(&mut self, plan: &[Lever]) -> Result<Option<Step>, Self::Error>;
+}
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// The card.
+    pub card: Card,
+    /// Only these levers; all if empty.
+    pub only: Vec<String>,
+    /// Whether the training may change.
+    pub allow_training: bool,
+    /// Knobs of the user's and their values, from the mildest on.
+    pub knobs: Vec<(String, Vec<String>)>,
+    /// The lever of lower precision for this card.
+    pub precision: &'static str,
+}
+
+/// A plan that was tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Its levers.
+    pub levers: Vec<Lever>,
+    /// The strongest of their labels.
+    pub label: Label,
+    /// Measured: on the card if that was needed to decide, else without a limit.
+    pub peaks: Peaks,
+    /// Whether it fits the card.
+    pub fits: bool,
+    /// Operations of a step, compared with the script as it is; modelled from counted operations and bytes.
+    pub cost_ratio: f64,
+    /// Whether activations travel to the host and back.
+    pub offloads: bool,
+    /// What the levers said.
+    pub facts: Vec<Fact>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The script as it is.
+    pub baseline: Measured,
+    /// Whether that fits.
+    pub fits: bool,
+    /// In the order in which they would be chosen.
+    pub plans: Vec<Plan>,
+    /// The first that fits.
+    pub chosen: Option<usize>,
+    /// The lowest reserved peak of any plan.
+    pub tightest: Option<usize>,
+    /// Levers that could not be applied, and why.
+    pub not_applicable: Vec<(String, String)>,
+}
+
+/// Searches; the answer has every plan that was tried.
+pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> {
+    let baseline = bench.try_all(&[Vec::new()])?.swap_remove(0).measured;
+    let mut search =
+        Search { bench, wish, plans: Vec::new(), refused: Vec::new(), base: baseline.peaks };
+    let mut fits = matches!(&baseline.verdict, Verdict::Fits)
+        && verdict_for(&wish.card, &baseline.peaks) == Some(Verdict::Fits);
+    if baseline.verdict == Verdict::Fits && verdict_for(&wish.card, &baseline.peaks).is_none() {
+        fits = search.bench.on_card(&[Vec::new()])?[0].verdict == Verdict::Fits;
+    }
+    if !fits && baseline.verdict == Verdict::Fits {
+        search.stages()?;
+    }
+    let Search { mut plans, refused, .. } = search;
+    plans.sort_by(order);
+    let chosen = plans.iter().position(|plan| plan.fits);
+    let lowest = |index: &usize| plans[*index].peaks.reserved;
+    let tightest = (0..plans.len()).min_by_key(lowest);
+    Ok(Answer { baseline, fits, plans, chosen, tightest, not_applicable: refused })
+}
+
+/// The order in which plans would be chosen: the mildest, then the cheapest, then the simplest.
+fn order(a: &Plan, b: &Plan) -> Ordering {
+    a.label
+        .cmp(&b.label)
+        .then(a.offloads.cmp(&b.offloads))
+        .then(a.cost_ratio.total_cmp(&b.cost_ratio))
+        .then(a.levers.len().cmp(&b.levers.len()))
+        .then(a.peaks.reserved.cmp(&b.peaks.reserved))
+}
+
+struct Search<'a, B: Bench> {
+    bench: &'a mut B,
+    wish: &'a Wish,
+    plans: Vec<Plan>,
+    refused: Vec<(String, String)>,
+    base: Peaks,
+}
+
+impl<B: Bench> Search<'_, B> {
+    /// Stage by stage, until a plan fits.
+    fn stages(&mut self) -> Result<(), B::Error> {
+        let free = self.free()?;
+        let exact: Vec<Lever> =
+            free.iter().filter(|lever| label(lever) == Label::Exact).cloned().collect();
+        self.together(&exact)?;
+        if self.is_done() {
+            return Ok(());
+        }
+        self.recompute(&exact)?;
+        if self.wants("offload") && !self.is_done() {
+            self.add(&exact, &[vec![Lever::Plain("offload")]], &[1.0])?;
+        }
+        if self.is_done() {
+            return Ok(());
+        }
+        if free != exact {
+            self.together(&free)?;
+            self.recompute(&free)?;
+        }
+        self.divide(&free)?;
+        if self.is_done() {
+            return Ok(());
+        }
+        self.lower_precision(&free)?;
+        self.turn_knobs(&free)?;
+        if !self.is_done() && self.wish.allow_training {
+            self.retrain(&free)?;
+        }
+        Ok(())
+    }
+
+    fn wants(&self, lever: &str) -> bool {
+        self.wish.only.is_empty() || self.wish.only.iter().any(|wanted| wanted == lever)
+    }
+
+    fn is_done(&self) -> bool {
+        self.plans.iter().any(|plan| plan.fits)
+    }
+
+    /// Levers that cost nothing, one by one; those that help.
+    fn free(&mut self) -> Result<Vec<Lever>, B::Error> {
+        let plain = FREE.iter().filter(|id| self.wants(id)).map(|id| Lever::Plain(id));
+        let segments =
+            Some(Lever::Allocator(SEGMENTS.to_owned())).filter(|_| self.wants("allocator"));
+        let single: Vec<Vec<Lever>> = plain.chain(segments).map(|lever| vec![lever]).collect();
+        let before = self.plans.len();
+        self.add(&[], &single, &vec![1.0; single.len()])?;
+        let enough = self.base.reserved as f64 * (1.0 - LEAST_GAIN);
+        let helps = |plan: &&Plan| plan.peaks.reserved as f64 <= enough;
+        let helpful =
+            self.plans[before..].iter().filter(helps).flat_map(|plan| plan.levers.clone());
+        Ok(helpful.collect())
+    }
+
+    fn together(&mut self, levers: &[Lever]) -> Result<(), B::Error> {
+        if 1 < levers.len() {
+            self.add(&[], &[levers.to_vec()], &[1.0])?;
+        }
+        Ok(())
+    }
+
+    /// Checkpoints on top of other levers, from few to as many as help.
+    fn recompute(&mut self, with: &[Lever]) -> Result<(), B::Error> {
+        if !self.wants("checkpoint") {
+            return Ok(());
+        }
+        let Some(step) = self.bench.step(with)? else { return Ok(()) };
+        let (mut plans, mut costs) = (Vec::new(), Vec::new());
+        for choice in
+            Planner::new(&step).ladder(RUNGS).into_iter().filter(|choice| !choice.chosen.is_empty())
+        {
+            let paths =
+                choice.chosen.iter().map(|&index| step.candidates[index].path.clone()).collect();
+            plans.push(vec![Lever::Checkpoint(paths)]);
+            costs.push(1.0 + FORWARD_SHARE * choice.cost / step.forward_cost);
+        }
+        self.add(with, &plans, &costs)
+    }
+
+    /// Smaller batches whose gradients add up, alone and with as many checkpoints as help.
+    fn divide(&mut self, with: &[Lever]) -> Result<(), B::Error> {
+        if !self.wants("accumulate") {
+            return Ok(());
+        }
+        let parts: Vec<Vec<Lever>> =
+            PARTS.iter().map(|&parts| vec![Lever::Accumulate(parts)]).collect();
+        let before = self.plans.len();
+        self.add(with, &parts, &[1.0; PARTS.len()])?;
+        let applied: Vec<Vec<Lever>> =
+            self.plans[before..].iter().map(|plan| plan.levers.clone()).collect();
+        let Some((recomputed, cost)) = self.most_recomputed(with) else { return Ok(()) };
+        let both: Vec<Vec<Lever>> = applied
+            .into_iter()
+            .map(|plan| plan.into_iter().chain([recomputed.clone()]).collect())
+            .collect();
+        self.add(&[], &both, &vec![cost; both.len()])
+    }
+
+    /// The checkpoint plan with the lowest peak on top of these levers.
+    fn most_recomputed(&self, with: &[Lever]) -> Option<(Lever, f64)> {
+        let has = |plan: &&Plan| {
+            with.iter().all(|lever| plan.levers.contains(lever))
+                && plan.levers.len() == with.len() + 1
+        };
+        let recomputed = self.plans.iter().filter(has).filter_map(|plan| {
+            let lever = plan.levers.iter().find(|lever| matches!(lever, Lever::Checkpoint(_)))?;
+            Some((plan.peaks.reserved, lever.clone(), plan.cost_ratio))
+        });
+        recomputed.min_by_key(|row| row.0).map(|(_, lever, cost)| (lever, cost))
+    }
+
+    fn lower_precision(&mut self, free: &[Lever]) -> Result<(), B::Error> {
+        if !self.wants(self.wish.precision) {
+            return Ok(());
+        }
+        let with: Vec<Lever> =
+            free.iter().cloned().chain([Lever::Plain(self.wish.precision)]).collect();
+        let before = self.plans.len();
+        self.add(&with, &[Vec::new()], &[1.0])?;
+        if self.plans.len() == before {
+            return Ok(());
+        }
+        self.recompute(&with)?;
+        self.divide(&with)
+    }
+
+    /// The user's own knobs, each value alone and with as many checkpoints as help.
+    fn turn_knobs(&mut self, free: &[Lever]) -> Result<(), B::Error> {
+        let recomputed = self.most_recomputed(free);
+        for (name, values) in &self.wish.knobs {
+            let turned: Vec<Vec<Lever>> = values
+                .iter()
+                .map(|value| vec![Lever::Knob { name: name.clone(), value: value.clone() }])
+                .collect();
+            self.add(free, &turned, &vec![1.0; turned.len()])?;
+            if let Some((lever, cost)) = &recomputed {
+                let both: Vec<Vec<Lever>> = turned
+                    .into_iter()
+                    .map(|plan| plan.into_iter().chain([lever.clone()]).collect())
+                    .collect();
+                self.add(free, &both, &vec![*cost; both.len()])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Another optimizer, alone and with what came lowest so far.
+    fn retrain(&mut self, free: &[Lever]) -> Result<(), B::Error> {
+        let lowest = self.plans.iter().min_by_key(|plan| plan.peaks.reserved);
+        let lowest = lowest.map(|plan| (plan.levers.clone(), plan.cost_ratio));
+        for id in ["8bit-optimizer", "adafactor", "sgd"] {
+            if !self.wants(id) {
+                continue;
+            }
+            self.add(free, &[vec![Lever::Plain(id)]], &[1.0])?;
+            if let Some((levers, cost)) = &lowest {
+                self.add(levers, &[vec![Lever::Plain(id)]], &[*cost])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries `with` and each of `plans` on top; keeps those of which every lever took hold.
+    fn add(&mut self, with: &[Lever], plans: &[Vec<Lever>], costs: &[f64]) -> Result<(), B::Error> {
+        let whole: Vec<Vec<Lever>> = plans.iter().map(|plan| [with, plan].concat()).collect();
+        let (mut tried, mut undecided) = (Vec::new(), Vec::new());
+        for ((levers, tried_plan), cost) in whole.iter().zip(self.bench.try_all(&whole)?).zip(costs)
+        {
+            let Tried { measured, facts } = tried_plan;
+            for fact in facts.iter().filter(|fact| !fact.applied) {
+                let refusal = (fact.lever.clone(), fact.reason.clone().unwrap_or_default());
+                if !self.refused.contains(&refusal) {
+                    self.refused.push(refusal);
+                }
+            }
+            if let Verdict::Failed(why) = &measured.verdict {
+                let ids: Vec<&str> = levers.iter().map(Lever::id).collect();
+                let why = why.lines().next().unwrap_or_default();
+                self.refused.push((ids.join(" + "), format!("the script fails with it: {why}")));
+            }
+            if facts.iter().any(|fact| !fact.applied) || measured.verdict != Verdict::Fits {
+                continue;
+            }
+            let decided = verdict_for(&self.wish.card, &measured.peaks);
+            if decided.is_none() {
+                undecided.push(tried.len());
+            }
+            tried.push(Plan {
+                levers: levers.clone(),
+                label: levers.iter().map(label).max().unwrap_or(Label::Exact),
+                peaks: measured.peaks,
+                fits: decided == Some(Verdict::Fits),
+                cost_ratio: *cost,
+                offloads: levers.contains(&Lever::Plain("offload")),
+                facts,
+            });
+        }
+        let on_card: Vec<Vec<Lever>> =
+            undecided.iter().map(|&index| tried[index].levers.clone()).collect();
+        for (&index, measured) in undecided.iter().zip(self.bench.on_card(&on_card)?) {
+            tried[index].fits = measured.verdict == Verdict::Fits;
+            if tried[index].fits {
+                tried[index].peaks = measured.peaks;
+            }
+        }
+        self.plans.extend(tried);
+        Ok(())
+    }
+}
