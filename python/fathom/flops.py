@@ -21,7 +21,7 @@ class Counter(TorchDispatchMode):
         self.modules = Modules()
         self.running = []  # paths of the modules that run, the innermost last
         self.flops = collections.Counter()  # by the path of the innermost module
-        self.passes = 0
+        self.changing = set()  # modules that change their arguments: computed again, they would see others
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **kwargs or {})
@@ -32,18 +32,34 @@ class Counter(TorchDispatchMode):
 
     def call(self, inner, module, args, kwargs):
         outer = self.modules.number(module)
-        if not self.running:
-            self.passes += torch.is_grad_enabled()
-        self.running.append(self.modules.paths[outer])
+        path, before = self.modules.paths[outer], versions(args, kwargs)
+        self.running.append(path)
         try:
             return inner(module, *args, **kwargs)
         finally:
             self.running.pop()
+            if versions(args, kwargs) != before:
+                self.changing.add(path)
 
     def write(self, folder, pid):
         if os.getpid() == pid:
             with open(os.path.join(folder, f"flops.{pid}.json"), "w", encoding="utf-8") as file:
-                json.dump(self.flops, file)
+                json.dump({"flops": self.flops, "changing": sorted(self.changing)}, file)
+
+
+def versions(*values):
+    """What tells whether arguments were changed: lengths of lists and dictionaries, versions of tensors."""
+    found = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(-1 if value.is_inference() else value._version)
+        elif isinstance(value, dict):
+            found.append(len(value))
+            found.extend(versions(*value.values()))
+        elif isinstance(value, (list, tuple)):
+            found.append(len(value))
+            found.extend(versions(*value))
+    return found
 
 
 def install(folder):

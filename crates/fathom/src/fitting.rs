@@ -9,7 +9,7 @@ use anyhow::Result;
 use cuda_abi::environment as name;
 use fit::checkpoint::Step;
 use fit::plan::{Bench, Fact, Tried};
-use fit::{Knob, Lever, Measured};
+use fit::{Knob, Label, Lever, Measured};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -25,8 +25,17 @@ pub(crate) struct Fitting {
     pub(crate) runner: OnPhantom,
     pub(crate) knobs: Vec<Knob>,
     pub(crate) card: gpus::Card,
-    /// Operations by module, once they were counted.
-    flops: Option<BTreeMap<String, u64>>,
+    /// Once they were counted.
+    counts: Option<Counts>,
+}
+
+/// `flops.<pid>.json`.
+#[derive(Clone, Debug, Default, Deserialize)]
+struct Counts {
+    /// Operations by module, without those of modules inside of it.
+    flops: BTreeMap<String, u64>,
+    /// Modules that change their arguments.
+    changing: Vec<String>,
 }
 
 /// A row of `levers.<pid>.json`.
@@ -38,11 +47,12 @@ struct Row {
     sites: Vec<String>,
     places: Vec<String>,
     change: String,
+    label: String,
 }
 
 impl Fitting {
     pub(crate) fn new(runner: OnPhantom, knobs: Vec<Knob>, card: gpus::Card) -> Fitting {
-        Fitting { runner, knobs, card, flops: None }
+        Fitting { runner, knobs, card, counts: None }
     }
 
     fn wanted(&self, plan: &[Lever], is_limited: bool, record: bool) -> Wanted {
@@ -66,9 +76,9 @@ impl Fitting {
     }
 
     /// Operations of each module's forward pass, counted once.
-    fn flops(&mut self) -> Result<BTreeMap<String, u64>> {
-        if let Some(flops) = &self.flops {
-            return Ok(flops.clone());
+    fn counts(&mut self) -> Result<Counts> {
+        if let Some(counts) = &self.counts {
+            return Ok(counts.clone());
         }
         let mut wanted = self.wanted(&[], false, false);
         wanted.setting.environment.push((name::FLOPS.to_owned(), "on".to_owned()));
@@ -77,11 +87,10 @@ impl Fitting {
         let texts = files(&job.folder, "flops.")
             .into_iter()
             .filter_map(|path| fs::read_to_string(path).ok());
-        let counts =
-            texts.filter_map(|text| serde_json::from_str::<BTreeMap<String, u64>>(&text).ok());
-        let flops: BTreeMap<String, u64> = counts.max_by_key(BTreeMap::len).unwrap_or_default();
-        self.flops = Some(flops.clone());
-        Ok(flops)
+        let all = texts.filter_map(|text| serde_json::from_str::<Counts>(&text).ok());
+        let counts = all.max_by_key(|counts| counts.flops.len()).unwrap_or_default();
+        self.counts = Some(counts.clone());
+        Ok(counts)
     }
 }
 
@@ -106,7 +115,7 @@ impl Bench for Fitting {
 
     fn step(&mut self, plan: &[Lever]) -> Result<Option<Step>> {
         self.runner.expect(2);
-        let flops = self.flops()?;
+        let Counts { flops, changing } = self.counts()?;
         let wanted = self.wanted(plan, false, true);
         let (job, _) = self.runner.run_each(vec![wanted])?.swap_remove(0);
         let largest = files(&job.folder, "recording.")
@@ -118,7 +127,31 @@ impl Bench for Fitting {
         };
         let Ok(settings) = Allocator::of(&recording.about) else { return Ok(None) };
         let timeline = reproduce(&recording, &settings).timeline;
-        Ok(fit::saved::step(&recording, &timeline, &flops, FLOPS_PER_BYTE))
+        let step = fit::saved::step(&recording, &timeline, &flops, FLOPS_PER_BYTE);
+        if std::env::var("DBG").is_ok() {
+            match &step {
+                None => eprintln!(
+                    "no step, {} events {} modules",
+                    recording.events.len(),
+                    recording.modules.len()
+                ),
+                Some(s) => {
+                    for c in &s.candidates {
+                        eprintln!(
+                            "{} {} {:.1} GB cost {:.3}",
+                            c.path,
+                            c.class,
+                            c.absences.iter().map(|a| a.bytes).sum::<u64>() as f64 / 1e9,
+                            c.cost / s.forward_cost
+                        );
+                    }
+                }
+            }
+        }
+        Ok(step.map(|mut step| {
+            step.candidates.retain(|candidate| !changing.contains(&candidate.path));
+            step
+        }))
     }
 }
 
@@ -153,6 +186,7 @@ fn facts(folder: &Path) -> Vec<Fact> {
         sites: row.sites,
         places: row.places.into_iter().map(from_here).collect(),
         change: row.change,
+        label: Label::parse(&row.label),
     };
     best.into_iter().flatten().map(fact).collect()
 }

@@ -1,8 +1,8 @@
 //! The search for a plan: levers by what they do to the training, the mildest first, each tried.
 //!
-//! Stages follow each other until one has a plan that fits: levers that cost nothing, checkpoints,
-//! offloading; the same with levers that are numerically equal; with lower precision; with another
-//! training, if that is allowed. Which plans a stage tries does not depend on the budget, and plans have
+//! Stages follow each other until one has a plan that fits: levers that cost nothing, checkpoints; the
+//! same with levers that are numerically equal; offloading and lower precision; the user's own knobs;
+//! another training, if that is allowed. Which plans a stage tries does not depend on the budget, and plans have
 //! one order: so asking for less memory never gives a plan with a higher peak.
 
 use std::cmp::Ordering;
@@ -41,6 +41,8 @@ pub struct Fact {
     pub places: Vec<String>,
     /// The code to write.
     pub change: String,
+    /// What it does to this training, which may be more than in general.
+    pub label: Option<Label>,
 }
 
 /// What came of one plan.
@@ -139,14 +141,24 @@ pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
     Ok(Answer { baseline, fits, plans, chosen, tightest, not_applicable: refused })
 }
 
-/// The order in which plans would be chosen: the mildest, then the cheapest, then the simplest.
+/// The order in which plans would be chosen: the mildest, then the cheapest, then the simplest. What waits
+/// for the bus comes after what is numerically equal, for it may be many times slower.
 fn order(a: &Plan, b: &Plan) -> Ordering {
-    a.label
-        .cmp(&b.label)
+    let rank = |plan: &Plan| {
+        if plan.offloads { plan.label.max(Label::ChangesNumerics) } else { plan.label }
+    };
+    rank(a)
+        .cmp(&rank(b))
         .then(a.offloads.cmp(&b.offloads))
         .then(a.cost_ratio.total_cmp(&b.cost_ratio))
         .then(a.levers.len().cmp(&b.levers.len()))
         .then(a.peaks.reserved.cmp(&b.peaks.reserved))
+}
+
+/// The strongest label of a plan's levers, in general and as they found this script.
+fn strongest(levers: &[Lever], facts: &[Fact]) -> Label {
+    let found = facts.iter().filter_map(|fact| fact.label);
+    levers.iter().map(label).chain(found).max().unwrap_or(Label::Exact)
 }
 
 struct Search<'a, B: Bench> {
@@ -164,14 +176,11 @@ impl<B: Bench> Search<'_, B> {
         let exact: Vec<Lever> =
             free.iter().filter(|lever| label(lever) == Label::Exact).cloned().collect();
         self.together(&exact)?;
-        if self.is_done() {
+        if self.is_done(Label::Exact) {
             return Ok(());
         }
         self.recompute(&exact)?;
-        if self.wants("offload") && !self.is_done() {
-            self.add(&exact, &[vec![Lever::Plain("offload")]], &[1.0])?;
-        }
-        if self.is_done() {
+        if self.is_done(Label::Exact) {
             return Ok(());
         }
         if free != exact {
@@ -179,23 +188,30 @@ impl<B: Bench> Search<'_, B> {
             self.recompute(&free)?;
         }
         self.divide(&free)?;
-        if self.is_done() {
+        if self.is_done(Label::NumericallyEqual) {
             return Ok(());
         }
-        self.lower_precision(&free)?;
-        self.turn_knobs(&free)?;
-        if !self.is_done() && self.wish.allow_training {
-            self.retrain(&free)?;
+        if self.wants("offload") {
+            self.add(&free, &[vec![Lever::Plain("offload")]], &[1.0])?;
         }
-        Ok(())
+        self.lower_precision(&free)?;
+        if self.is_done(Label::ChangesStatistics) {
+            return Ok(());
+        }
+        self.turn_knobs(&free)?;
+        match self.wish.allow_training && !self.is_done(Label::ChangesFunction) {
+            true => self.retrain(&free),
+            false => Ok(()),
+        }
     }
 
     fn wants(&self, lever: &str) -> bool {
         self.wish.only.is_empty() || self.wish.only.iter().any(|wanted| wanted == lever)
     }
 
-    fn is_done(&self) -> bool {
-        self.plans.iter().any(|plan| plan.fits)
+    /// Whether a plan fits that does no more to the training than this: later stages do more.
+    fn is_done(&self, label: Label) -> bool {
+        self.plans.iter().any(|plan| plan.fits && plan.label <= label)
     }
 
     /// Levers that cost nothing, one by one; those that help.
@@ -321,6 +337,24 @@ impl<B: Bench> Search<'_, B> {
         Ok(())
     }
 
+    /// Levers that did not take hold, and those with which the script fails: by the last one, which was added.
+    fn note_refusals(&mut self, levers: &[Lever], measured: &Measured, facts: &[Fact]) {
+        let mut refusals: Vec<(String, String)> = match &measured.verdict {
+            Verdict::Failed(why) => {
+                let id = levers.last().map_or("", Lever::id).to_owned();
+                let why = why.lines().next().unwrap_or_default();
+                vec![(id, format!("the script fails with it: {why}"))]
+            }
+            _ => facts
+                .iter()
+                .filter(|fact| !fact.applied)
+                .map(|fact| (fact.lever.clone(), fact.reason.clone().unwrap_or_default()))
+                .collect(),
+        };
+        refusals.retain(|refusal| !self.refused.contains(refusal));
+        self.refused.extend(refusals);
+    }
+
     /// Tries `with` and each of `plans` on top; keeps those of which every lever took hold.
     fn add(&mut self, with: &[Lever], plans: &[Vec<Lever>], costs: &[f64]) -> Result<(), B::Error> {
         let whole: Vec<Vec<Lever>> = plans.iter().map(|plan| [with, plan].concat()).collect();
@@ -328,17 +362,7 @@ impl<B: Bench> Search<'_, B> {
         for ((levers, tried_plan), cost) in whole.iter().zip(self.bench.try_all(&whole)?).zip(costs)
         {
             let Tried { measured, facts } = tried_plan;
-            for fact in facts.iter().filter(|fact| !fact.applied) {
-                let refusal = (fact.lever.clone(), fact.reason.clone().unwrap_or_default());
-                if !self.refused.contains(&refusal) {
-                    self.refused.push(refusal);
-                }
-            }
-            if let Verdict::Failed(why) = &measured.verdict {
-                let ids: Vec<&str> = levers.iter().map(Lever::id).collect();
-                let why = why.lines().next().unwrap_or_default();
-                self.refused.push((ids.join(" + "), format!("the script fails with it: {why}")));
-            }
+            self.note_refusals(levers, &measured, &facts);
             if facts.iter().any(|fact| !fact.applied) || measured.verdict != Verdict::Fits {
                 continue;
             }
@@ -348,7 +372,7 @@ impl<B: Bench> Search<'_, B> {
             }
             tried.push(Plan {
                 levers: levers.clone(),
-                label: levers.iter().map(label).max().unwrap_or(Label::Exact),
+                label: strongest(levers, &facts),
                 peaks: measured.peaks,
                 fits: decided == Some(Verdict::Fits),
                 cost_ratio: *cost,

@@ -11,6 +11,13 @@ use crate::checkpoint::{Absence, Candidate, Step};
 /// Modules that save less than this share of the peak are not worth a checkpoint.
 const LEAST_SHARE: f64 = 0.002;
 
+/// What is so many times smaller than a module's largest tensor is not its result, and not worth counting.
+const SMALL: u64 = 16;
+
+/// What one more place in the code is worth, as a share of the forward pass: of two plans that do the
+/// same, the one with fewer checkpoints.
+const PLACE: f64 = 0.001;
+
 /// Classes that only hold others: they are never called.
 const HOLDERS: [&str; 4] = ["ModuleList", "ModuleDict", "ParameterList", "ParameterDict"];
 
@@ -31,6 +38,8 @@ pub fn step(
     let backward = reading.backward_times();
     let kept = reading.kept();
     let written = reading.written();
+    let all_written: u64 = written.values().sum();
+    let whole = flops.values().sum::<u64>() as f64 + flops_per_byte * all_written as f64;
     let mut candidates = Vec::new();
     for module in &recording.modules {
         let path = recording.texts.get(module.path);
@@ -63,12 +72,10 @@ pub fn step(
             path: path.to_owned(),
             class: class.to_owned(),
             operations,
-            cost: operations as f64 + flops_per_byte * bytes_written as f64,
+            cost: operations as f64 + flops_per_byte * bytes_written as f64 + PLACE * whole,
             absences,
         });
     }
-    let all_written: u64 = written.values().sum();
-    let whole = flops.values().sum::<u64>() as f64 + flops_per_byte * all_written as f64;
     Some(Step { alive, candidates, forward_cost: whole.max(1.0) })
 }
 
@@ -150,9 +157,11 @@ fn is_below(path: &str, above: &str) -> bool {
 }
 
 /// With a checkpoint a tensor is gone once the next one of its module is made, until the backward pass
-/// comes to the module. The last one is the module's result and stays: others use it.
+/// comes to the module. The last large one is the module's result and stays: others use it.
 fn absences(own: &[&Life], backward: &[usize], window: (usize, usize)) -> Vec<Absence> {
     let mut absences = Vec::new();
+    let largest = own.iter().map(|life| life.block).max().unwrap_or(0);
+    let own: Vec<&&Life> = own.iter().filter(|life| largest / SMALL <= life.block).collect();
     for (index, life) in own.iter().enumerate() {
         let Some(next) = own.get(index + 1) else { break };
         let first = backward.get(backward.partition_point(|time| *time <= life.born)).copied();

@@ -31,6 +31,7 @@ class Outcome:
     def __init__(self, lever):
         self.lever = lever
         self.sites = []  # what was changed: paths of modules, classes of optimizers …
+        self.label = None  # if it does more to this training than its own label says
         self.reason = None  # why nothing was, or why it must not count
         self.places = []  # file:line of the code that the change belongs to
 
@@ -50,7 +51,7 @@ class Outcome:
             "reason": reason,
             "sites": self.sites,
             "places": self.places,
-            "label": module.LABEL,
+            "label": self.label or module.LABEL,
             "change": module.CHANGE,
         }
 

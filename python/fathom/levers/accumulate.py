@@ -4,10 +4,11 @@ The batches of each DataLoader become a part of what they were; the optimizer st
 """
 
 import functools
+import types
 
 import torch
 
-from . import CHANGES_STATISTICS, NUMERICALLY_EQUAL  # noqa: F401
+from . import CHANGES_STATISTICS, NUMERICALLY_EQUAL
 from .moments import at_first_call, at_optimizer, replace
 
 LABEL = NUMERICALLY_EQUAL
@@ -55,7 +56,7 @@ def gate(optimizer, parts):
     step, zero, asked = optimizer.step, optimizer.zero_grad, [0]
 
     @functools.wraps(step)
-    def gated(*args, **kwargs):
+    def gated(_, *args, **kwargs):
         asked[0] += 1
         if asked[0] % parts == 0:
             return step(*args, **kwargs)
@@ -64,10 +65,12 @@ def gate(optimizer, parts):
         if asked[0] % parts == 0:
             zero(set_to_none=set_to_none)
 
-    optimizer.step, optimizer.zero_grad = gated, zero_grad
+    # A bound method: schedulers look into it.
+    optimizer.step, optimizer.zero_grad = types.MethodType(gated, optimizer), zero_grad
 
 
 def warn(modules, outcome):
+    """BatchNorm sees smaller batches."""
     kinds = {type(module).__name__ for module in modules.values()}
     if any(name.startswith("BatchNorm") for name in kinds):
-        outcome.took("BatchNorm sees smaller batches: its statistics change")
+        outcome.label = CHANGES_STATISTICS

@@ -75,7 +75,8 @@ def around_forward(enter):
 
     def make_call(inner):
         def __call__(module, *args, **kwargs):
-            if getattr(local, "context", None) is None and torch.is_grad_enabled():
+            is_recomputed = torch._C._current_graph_task_id() != -1  # by a checkpoint, inside a backward pass
+            if getattr(local, "context", None) is None and torch.is_grad_enabled() and not is_recomputed:
                 context = enter(module)
                 if context is not None:
                     context.__enter__()
