@@ -128,26 +128,6 @@ impl Bench for Fitting {
         let Ok(settings) = Allocator::of(&recording.about) else { return Ok(None) };
         let timeline = reproduce(&recording, &settings).timeline;
         let step = fit::saved::step(&recording, &timeline, &flops, FLOPS_PER_BYTE);
-        if std::env::var("DBG").is_ok() {
-            match &step {
-                None => eprintln!(
-                    "no step, {} events {} modules",
-                    recording.events.len(),
-                    recording.modules.len()
-                ),
-                Some(s) => {
-                    for c in &s.candidates {
-                        eprintln!(
-                            "{} {} {:.1} GB cost {:.3}",
-                            c.path,
-                            c.class,
-                            c.absences.iter().map(|a| a.bytes).sum::<u64>() as f64 / 1e9,
-                            c.cost / s.forward_cost
-                        );
-                    }
-                }
-            }
-        }
         Ok(step.map(|mut step| {
             step.candidates.retain(|candidate| !changing.contains(&candidate.path));
             step

@@ -11,8 +11,8 @@ use crate::checkpoint::{Planner, Step};
 use crate::lever::{FREE, Label, Lever, label};
 use crate::trial::{Card, Measured, Peaks, Verdict, verdict_for};
 
-/// Checkpoint plans of one stage.
-const RUNGS: usize = 7;
+/// Checkpoint plans of one stage, at most; not all of them are tried.
+const RUNGS: usize = 48;
 
 /// Parts of a batch that are tried.
 const PARTS: [u32; 3] = [2, 4, 8];
@@ -122,13 +122,17 @@ pub struct Answer {
 
 /// Searches; the answer has every plan that was tried.
 pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> {
-    let baseline = bench.try_all(&[Vec::new()])?.swap_remove(0).measured;
+    let mut baseline = bench.try_all(&[Vec::new()])?.swap_remove(0).measured;
     let mut search =
         Search { bench, wish, plans: Vec::new(), refused: Vec::new(), base: baseline.peaks };
     let mut fits = matches!(&baseline.verdict, Verdict::Fits)
         && verdict_for(&wish.card, &baseline.peaks) == Some(Verdict::Fits);
     if baseline.verdict == Verdict::Fits && verdict_for(&wish.card, &baseline.peaks).is_none() {
-        fits = search.bench.on_card(&[Vec::new()])?[0].verdict == Verdict::Fits;
+        let on_card = search.bench.on_card(&[Vec::new()])?.swap_remove(0);
+        fits = on_card.verdict == Verdict::Fits;
+        if fits {
+            baseline = on_card;
+        }
     }
     if !fits && baseline.verdict == Verdict::Fits {
         search.stages()?;
@@ -159,6 +163,41 @@ fn order(a: &Plan, b: &Plan) -> Ordering {
 fn strongest(levers: &[Lever], facts: &[Fact]) -> Label {
     let found = facts.iter().filter_map(|fact| fact.label);
     levers.iter().map(label).chain(found).max().unwrap_or(Label::Exact)
+}
+
+/// Of so many choices, each with a lower peak than the one before, the first that fits: two at a time, by
+/// thirds. If the last does not fit, two others show how far the way is.
+fn first_that_fits<E>(
+    count: usize,
+    fits: &mut dyn FnMut(&[usize]) -> Result<Vec<bool>, E>,
+) -> Result<(), E> {
+    if count == 0 {
+        return Ok(());
+    }
+    let (mut low, mut high) = (0, count - 1);
+    let ends = if count == 1 { vec![0] } else { vec![high, count / 2] };
+    let found = fits(&ends)?;
+    if !found[0] {
+        return Ok(());
+    }
+    match found.get(1) {
+        Some(true) => high = count / 2,
+        Some(false) => low = count / 2 + 1,
+        None => return Ok(()),
+    }
+    while low < high {
+        let mut middle = vec![low + (high - low) / 3, low + 2 * (high - low) / 3];
+        middle.dedup();
+        let found = fits(&middle)?;
+        match found.iter().position(|fits| *fits) {
+            Some(at) => {
+                high = middle[at];
+                low = if at == 0 { low } else { middle[at - 1] + 1 };
+            }
+            None => low = middle[middle.len() - 1] + 1,
+        }
+    }
+    Ok(())
 }
 
 struct Search<'a, B: Bench> {
@@ -242,16 +281,24 @@ impl<B: Bench> Search<'_, B> {
             return Ok(());
         }
         let Some(step) = self.bench.step(with)? else { return Ok(()) };
-        let (mut plans, mut costs) = (Vec::new(), Vec::new());
-        for choice in
-            Planner::new(&step).ladder(RUNGS).into_iter().filter(|choice| !choice.chosen.is_empty())
-        {
-            let paths =
-                choice.chosen.iter().map(|&index| step.candidates[index].path.clone()).collect();
-            plans.push(vec![Lever::Checkpoint(paths)]);
-            costs.push(1.0 + FORWARD_SHARE * choice.cost / step.forward_cost);
-        }
-        self.add(with, &plans, &costs)
+        let choices = Planner::new(&step).ladder(RUNGS);
+        let choices: Vec<_> =
+            choices.into_iter().filter(|choice| !choice.chosen.is_empty()).collect();
+        let plan = |index: &usize| {
+            let chosen = choices[*index].chosen.iter();
+            vec![Lever::Checkpoint(chosen.map(|&at| step.candidates[at].path.clone()).collect())]
+        };
+        let cost = |index: &usize| 1.0 + FORWARD_SHARE * choices[*index].cost / step.forward_cost;
+        let mut fits = |indices: &[usize]| -> Result<Vec<bool>, B::Error> {
+            let plans: Vec<Vec<Lever>> = indices.iter().map(plan).collect();
+            self.add(with, &plans, &indices.iter().map(cost).collect::<Vec<_>>())?;
+            let is_fit = |plan: &Vec<Lever>| {
+                let whole = [with, plan.as_slice()].concat();
+                self.plans.iter().any(|tried| tried.fits && tried.levers == whole)
+            };
+            Ok(plans.iter().map(is_fit).collect())
+        };
+        first_that_fits(choices.len(), &mut fits)
     }
 
     /// Smaller batches whose gradients add up, alone and with as many checkpoints as help.

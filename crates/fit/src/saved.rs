@@ -44,7 +44,7 @@ pub fn step(
     for module in &recording.modules {
         let path = recording.texts.get(module.path);
         let class = recording.texts.get(module.class);
-        if path.is_empty() || HOLDERS.contains(&class) {
+        if path.is_empty() || HOLDERS.contains(&class) || is_single(class) {
             continue;
         }
         let below = |other: &str| is_below(other, path);
@@ -149,6 +149,20 @@ impl<'a> Reading<'a> {
         }
         bytes
     }
+}
+
+/// Modules of one operator: what they save, others save too.
+fn is_single(class: &str) -> bool {
+    const STARTS: [&str; 5] = ["Conv", "Linear", "Embedding", "Dropout", "Identity"];
+    const ACTIVATIONS: [&str; 6] = ["ReLU", "GELU", "SiLU", "Sigmoid", "Tanh", "Mish"];
+    let is_norm = class.ends_with("Norm")
+        || class.starts_with("BatchNorm")
+        || class.starts_with("InstanceNorm");
+    // `ConvBlock` and the like are the user's own.
+    let is_numbered = class.ends_with(|letter: char| letter.is_ascii_digit() || letter == 'd');
+    let is_basic =
+        STARTS.iter().any(|start| class == *start || (class.starts_with(start) && is_numbered));
+    is_norm || is_basic || ACTIVATIONS.contains(&class)
 }
 
 /// Whether a module is another or part of it.

@@ -53,13 +53,13 @@ def scaled(inner, parts):
 
 def gate(optimizer, parts):
     """Of `parts` steps that the script asks for, the last is one; gradients stay until then."""
-    step, zero, asked = optimizer.step, optimizer.zero_grad, [0]
+    zero, asked = optimizer.zero_grad, [0]
 
-    @functools.wraps(step)
+    @functools.wraps(type(optimizer).step)
     def gated(_, *args, **kwargs):
         asked[0] += 1
         if asked[0] % parts == 0:
-            return step(*args, **kwargs)
+            return type(optimizer).step(optimizer, *args, **kwargs)  # its class may be another lever's
 
     def zero_grad(set_to_none=True):
         if asked[0] % parts == 0:
