@@ -24,6 +24,20 @@ def ready():
     import torch
 
     try:
+        if os.environ.get("FATHOM_SOURCES") == "on" and os.environ.get("FATHOM_RUN"):
+            from . import sources
+
+            sources.install(os.environ["FATHOM_RUN"])
+        if os.environ.get("FATHOM_LEVERS"):
+            import json
+
+            from . import levers
+
+            levers.install(json.loads(os.environ["FATHOM_LEVERS"]), os.environ.get("FATHOM_RUN"))
+        if os.environ.get("FATHOM_FLOPS") == "on" and os.environ.get("FATHOM_RUN"):
+            from . import flops
+
+            flops.install(os.environ["FATHOM_RUN"])
         torch.cuda._lazy_call(watch_the_card)
         with_values = os.environ.get("FATHOM_VALUES", "on") != "off"
         if with_values or os.environ.get("FATHOM_RECORD", "on") != "off":

@@ -34,6 +34,9 @@ variables! {
     STEPS = "FATHOM_STEPS", "0", "Optimizer steps after which the script is stopped; 0 lets it end by itself.";
     VALUES = "FATHOM_VALUES", "on", "`off` switches off true values of small tensors.";
     RECORD = "FATHOM_RECORD", "on", "`off` switches off the recording of who holds the memory.";
+    SOURCES = "FATHOM_SOURCES", "off", "`on` lists the files that the script read, for the cache of trials.";
+    LEVERS = "FATHOM_LEVERS", "none", "Changes to try inside the script, as a JSON list of `{\"lever\": name, …}`.";
+    FLOPS = "FATHOM_FLOPS", "off", "`on` counts floating-point operations per module; the run's peaks are not the script's own then.";
     STRICT = "FATHOM_STRICT", "off", "`1` aborts at the first call that is not simulated.";
     TRACE = "FATHOM_TRACE", "off", "`1` prints each call that fails, with the reason.";
     DOORWAY = "FATHOM_DOORWAY", "none", "Folder of the Python package that is loaded into a process that imports torch.";

@@ -55,7 +55,7 @@ pub(crate) fn own_file(name: &str, in_tree: &str) -> Result<PathBuf> {
 }
 
 /// Where stubs and cuDNN's answers are kept: `FATHOM_CACHE`, else the user's cache folder.
-fn cache_folder() -> PathBuf {
+pub(crate) fn cache_folder() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let folder = variable(name::CACHE)
         .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("fathom")))
@@ -102,7 +102,7 @@ impl Launch {
     }
 
     /// The command with the environment that puts it on the phantom.
-    fn command(&self, words: &[String], settings: &Settings, run: &Path) -> Command {
+    pub(crate) fn command(&self, words: &[String], settings: &Settings, run: &Path) -> Command {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
         let mut preload: Vec<String> =
@@ -167,7 +167,7 @@ fn catch_interrupts() -> std::sync::Arc<std::sync::atomic::AtomicBool> {
     flag
 }
 
-fn wait(child: &mut Child, deadline: Option<Instant>) -> Result<(ExitStatus, bool)> {
+pub(crate) fn wait(child: &mut Child, deadline: Option<Instant>) -> Result<(ExitStatus, bool)> {
     let Some(deadline) = deadline else { return Ok((child.wait()?, false)) };
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait()? {
@@ -189,7 +189,7 @@ fn wait(child: &mut Child, deadline: Option<Instant>) -> Result<(ExitStatus, boo
     Ok((child.wait()?, true))
 }
 
-fn signal_all(pids: &[u32], signal: Signal) {
+pub(crate) fn signal_all(pids: &[u32], signal: Signal) {
     for pid in pids.iter().filter_map(|pid| Pid::from_raw(*pid as i32)) {
         // A process that is gone already needs no signal.
         let _ = kill_process(pid, signal);
@@ -197,7 +197,7 @@ fn signal_all(pids: &[u32], signal: Signal) {
 }
 
 /// The process and all that it started, by `/proc`.
-fn descendants(root: u32) -> Vec<u32> {
+pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let mut parents = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {

@@ -1,20 +1,26 @@
 //! The command: flags, files, processes and exit codes. Everything else is in the other crates.
 
+mod cache;
 mod cli;
 mod commands;
+mod configs;
 mod dissect;
 mod error;
 mod export;
+mod fitting;
 mod fragments;
 mod launch;
 mod load;
 mod outcome;
+mod progress;
 mod python;
+mod runner;
 mod settings;
 mod shortage;
 mod stubs;
 mod texts;
 mod trials;
+mod warm;
 
 use std::process::ExitCode;
 
@@ -26,6 +32,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(arguments) => commands::run(&arguments),
+        Command::Fit(arguments) => commands::fit(&arguments),
+        Command::Sweep(arguments) => commands::sweep(&arguments),
         Command::Replay(arguments) => commands::replay(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments),
         Command::Gpus { name } => commands::gpus(name.as_deref()),

@@ -74,7 +74,8 @@ pub(crate) fn interpreter(command: &[String]) -> Option<PathBuf> {
     named.and_then(|word| find_program(word).ok())
 }
 
-fn is_python(path: &Path) -> bool {
+/// Whether a program is a Python, by its name.
+pub(crate) fn is_python(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let rest = name.strip_prefix("python").unwrap_or("x");
     rest.chars().all(|c| c.is_ascii_digit() || c == '.')

@@ -18,22 +18,37 @@ pub(crate) struct Config {
     pub(crate) cudnn: Option<PathBuf>,
     pub(crate) cache: Option<PathBuf>,
     pub(crate) run: Option<PathBuf>,
-    pub(crate) doorway: Option<PathBuf>,
     pub(crate) strict: bool,
     pub(crate) trace: bool,
     /// Whether small tensors hold true values.
     pub(crate) values: bool,
 }
 
+static CONFIG: OnceLock<Config> = OnceLock::new();
+
 /// The settings; the environment is read at the first call.
 pub(crate) fn get() -> &'static Config {
-    static CONFIG: OnceLock<Config> = OnceLock::new();
     CONFIG.get_or_init(read)
+}
+
+/// Folder of the doorway. Read apart from the settings: it is asked for while torch is imported, and a
+/// process that is forked after that may still be given settings of its own.
+pub(crate) fn doorway() -> Option<PathBuf> {
+    path(name::DOORWAY)
+}
+
+/// For the doorway: whether the settings were read, so that a forked child cannot have others.
+#[unsafe(no_mangle)]
+pub extern "C" fn fathom_is_settled() -> i32 {
+    i32::from(CONFIG.get().is_some())
+}
+
+fn path(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn read() -> Config {
     let number = |name: &str| env::var(name).ok().and_then(|text| text.trim().parse::<u64>().ok());
-    let path = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     Config {
         card: card(number(name::MEMORY)),
         device_count: number(name::DEVICES).map_or(1, |count| (count as usize).min(MAX_DEVICES)),
@@ -42,7 +57,6 @@ fn read() -> Config {
         cudnn: path(name::CUDNN),
         cache: path(name::CACHE),
         run: path(name::RUN),
-        doorway: path(name::DOORWAY),
         strict: env::var(name::STRICT).is_ok_and(|text| text == "1"),
         trace: env::var(name::TRACE).is_ok_and(|text| text == "1"),
         values: env::var(name::VALUES).map_or(true, |text| text != "off"),

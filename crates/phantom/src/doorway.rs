@@ -21,7 +21,7 @@ type RunString = unsafe extern "C" fn(*const c_char) -> c_int;
 pub(crate) fn open() {
     static OPENED: Once = Once::new();
     OPENED.call_once(|| {
-        if config::get().doorway.is_none() {
+        if config::doorway().is_none() {
             return;
         }
         let Some(add) = symbol(c"Py_AddPendingCall") else { return };
@@ -37,7 +37,8 @@ unsafe extern "C" fn load(_data: *mut c_void) -> c_int {
     let Some(run) = symbol(c"PyRun_SimpleString") else { return 0 };
     // SAFETY: the symbol is CPython's function of this type.
     let run: RunString = unsafe { std::mem::transmute(run) };
-    let Some(folder) = config::get().doorway.as_ref().and_then(|path| path.to_str()) else {
+    let folder = config::doorway();
+    let Some(folder) = folder.as_ref().and_then(|path| path.to_str()) else {
         return 0;
     };
     let Ok(code) = CString::new(script(folder)) else { return 0 };

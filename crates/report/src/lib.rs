@@ -5,12 +5,14 @@
 //! already hold.
 
 mod explain;
+pub mod fit;
 pub mod fragments;
 mod json;
 pub mod oom;
 pub mod replay;
 mod run;
 mod sections;
+pub mod sweep;
 mod terminal;
 mod why;
 

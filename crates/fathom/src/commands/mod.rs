@@ -2,14 +2,18 @@
 
 mod doctor;
 mod explain;
+mod fit;
 mod gpus;
 mod meta;
 mod replay;
 mod run;
+mod sweep;
 
 pub(crate) use doctor::doctor;
 pub(crate) use explain::explain;
+pub(crate) use fit::fit;
 pub(crate) use gpus::gpus;
 pub(crate) use meta::{completions, man};
 pub(crate) use replay::replay;
 pub(crate) use run::run;
+pub(crate) use sweep::sweep;

@@ -1,0 +1,86 @@
+//! Changed copies of config files, in a folder of the trial.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use fit::config_text;
+use fit::knob::FileChange;
+
+use crate::error::Hinted;
+
+/// Writes a copy with another value and names it in the command instead of the file. A file that was
+/// changed before is changed again.
+pub(crate) fn change(change: &FileChange, folder: &Path, words: &mut [String]) -> Result<()> {
+    let original = PathBuf::from(&change.path);
+    let name = original.file_name().context("a config file without a name")?;
+    let copy = folder.join(mark(&change.path)).join(name);
+    let source = if copy.is_file() { &copy } else { &original };
+    let text =
+        fs::read_to_string(source).with_context(|| format!("cannot read `{}`", change.path))?;
+    let is_json = original.extension().is_some_and(|end| end == "json");
+    let set = if is_json { config_text::set_json } else { config_text::set_yaml };
+    let changed = set(&text, &change.key, &change.value)
+        .map_err(|error| Hinted::error(format!("`{}`: {error}", change.path), error.hint()))?;
+    if !copy.is_file() {
+        link_neighbours(&original, &copy)?;
+    }
+    fs::write(&copy, changed).with_context(|| format!("cannot write `{}`", copy.display()))?;
+    let new = copy.to_string_lossy().into_owned();
+    for word in words.iter_mut() {
+        let named = word.split_once('=').filter(|(_, value)| *value == change.path);
+        if *word == change.path {
+            word.clone_from(&new);
+        } else if let Some((key, _)) = named {
+            *word = format!("{key}={new}");
+        }
+    }
+    Ok(())
+}
+
+/// A folder's name for a path.
+fn mark(path: &str) -> String {
+    path.replace(['/', '.'], "_")
+}
+
+/// A config may name others beside it: they are found beside its copy too.
+fn link_neighbours(original: &Path, copy: &Path) -> Result<()> {
+    let (from, to) = (original.canonicalize()?, copy.parent().context("a copy without a folder")?);
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from.parent().context("a config file without a folder")?)?.flatten() {
+        if entry.path() != from {
+            symlink(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_changed_and_still_finds_its_neighbours() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.yaml");
+        fs::write(&path, "base: b.yaml\nbatch: 4\nwidth: 2\n").unwrap();
+        fs::write(folder.path().join("b.yaml"), "x: 1\n").unwrap();
+        let given = path.to_string_lossy().into_owned();
+        let mut words = vec!["python".to_owned(), format!("--config={given}")];
+        let file_change = |path: &str, key: &str, value: &str| FileChange {
+            path: path.to_owned(),
+            key: key.to_owned(),
+            value: value.to_owned(),
+        };
+        let copies = folder.path().join("copies");
+        change(&file_change(&given, "batch", "8"), &copies, &mut words).unwrap();
+        change(&file_change(&given, "width", "16"), &copies, &mut words).unwrap();
+        let copy = PathBuf::from(words[1].strip_prefix("--config=").unwrap());
+        assert_eq!(fs::read_to_string(&copy).unwrap(), "base: b.yaml\nbatch: 8\nwidth: 16\n");
+        assert_eq!(fs::read_to_string(copy.with_file_name("b.yaml")).unwrap(), "x: 1\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "base: b.yaml\nbatch: 4\nwidth: 2\n");
+        let missing = change(&file_change(&given, "bath", "8"), &copies, &mut words).unwrap_err();
+        assert!(missing.to_string().contains("no key `bath`"), "{missing}");
+    }
+}

@@ -1,0 +1,250 @@
+//! Trials: the same command again and again, with other words, variables and cards.
+//!
+//! A Python script is run by a warm process (`python/fathom/warm.py`) that has imported its libraries
+//! already and forks itself per trial; any other command starts cold. Two trials run at once. What a
+//! trial gives is what `fathom run` would give: the same files, read by the same code.
+
+mod server;
+mod words;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use cuda_abi::environment as name;
+use report::{Run, Verdict};
+
+use self::server::{Answer, Request, Server};
+use self::words::take_apart;
+use crate::launch::{Ended, Launch, descendants, own_file, signal_all, wait};
+use crate::outcome;
+use crate::settings::Settings;
+
+/// Trials at a time.
+const AT_ONCE: usize = 2;
+
+/// File of a trial's folder that takes what the script prints.
+const OUTPUT: &str = "output";
+
+/// One trial.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// The whole command.
+    pub(crate) words: Vec<String>,
+    /// Variables beside those of a run.
+    pub(crate) environment: Vec<(String, String)>,
+    /// The card, the steps, whether it is recorded.
+    pub(crate) settings: Settings,
+    /// Whether it must start in a process of its own.
+    pub(crate) cold: bool,
+    /// Its own empty folder; what it leaves stays there.
+    pub(crate) folder: PathBuf,
+}
+
+impl Job {
+    /// What the script printed, its last lines.
+    pub(crate) fn last_lines(&self, count: usize) -> String {
+        let bytes = std::fs::read(self.folder.join(OUTPUT)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(count)..].join("\n")
+    }
+}
+
+/// Runs trials.
+pub(crate) struct Trials {
+    launch: Launch,
+    server: Option<Server>,
+    start: Option<Vec<String>>,
+}
+
+impl Trials {
+    /// Finds the command's Python and, for a script of Python, starts the warm process.
+    pub(crate) fn prepare(command: &[String], settings: &Settings) -> Result<Trials> {
+        let launch = Launch::prepare(command)?;
+        let apart = take_apart(command);
+        let server = apart.as_ref().and_then(|words| {
+            let folder = std::env::temp_dir();
+            let start = launch.command(&words.start, settings, &folder);
+            Server::start(
+                start,
+                &own_file("python/fathom", "python/fathom").ok()?.join("warm.py"),
+                &words.rest,
+            )
+        });
+        Ok(Trials { launch, server, start: apart.map(|words| words.start) })
+    }
+
+    /// Whether trials are forked from a warm process.
+    pub(crate) fn is_warm(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Versions and places of what runs the trials, for the key of a cache.
+    pub(crate) fn software(&self) -> String {
+        self.launch.python.as_ref().map_or_else(String::new, |python| format!("{python:?}"))
+    }
+
+    /// Runs all, two at a time, in the order given. `done` is told of each that ended.
+    pub(crate) fn run_all(
+        &mut self,
+        jobs: &[Job],
+        mut done: impl FnMut(usize, &Run),
+    ) -> Result<Vec<Run>> {
+        let mut runs: Vec<Option<Run>> = vec![None; jobs.len()];
+        let (warm, cold): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&index| {
+            self.server.is_some() && self.request(index, &jobs[index]).is_some()
+        });
+        let mut again = cold;
+        for (index, ended) in self.run_warm(&warm, jobs) {
+            let run = ended
+                .map(|ended| outcome::read(&jobs[index].folder, &ended, &jobs[index].settings));
+            match run {
+                // What fails in a forked process might be the fork's doing.
+                Some(run) if run.verdict != Verdict::ScriptFailed => {
+                    done(index, &run);
+                    runs[index] = Some(run);
+                }
+                _ => again.push(index),
+            }
+        }
+        for pair in again.chunks(AT_ONCE) {
+            for (index, run) in self.run_cold(pair, jobs)? {
+                done(index, &run);
+                runs[index] = Some(run);
+            }
+        }
+        Ok(runs.into_iter().flatten().collect())
+    }
+
+    /// The trial as the warm process wants it; `None` if it must start cold.
+    fn request(&self, number: usize, job: &Job) -> Option<Request> {
+        let apart = take_apart(&job.words).filter(|_| !job.cold)?;
+        if Some(&apart.start) != self.start.as_ref() {
+            return None;
+        }
+        let command = self.command(job);
+        let text = |text: &std::ffi::OsStr| text.to_str().map(str::to_owned);
+        let mut environment = BTreeMap::new();
+        for (name, value) in command.get_envs() {
+            environment.insert(text(name)?, value.map(text).map_or(Some(None), |v| v.map(Some))?);
+        }
+        Some(Request {
+            number,
+            words: apart.rest,
+            environment,
+            folder: text(std::env::current_dir().ok()?.as_os_str())?,
+            output: text(job.folder.join(OUTPUT).as_os_str())?,
+        })
+    }
+
+    fn command(&self, job: &Job) -> Command {
+        let mut command = self.launch.command(&job.words, &job.settings, &job.folder);
+        command.env(name::SOURCES, "on");
+        command.envs(job.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Each with how it ended; `None` where the warm process failed.
+    fn run_warm(&mut self, which: &[usize], jobs: &[Job]) -> Vec<(usize, Option<Ended>)> {
+        let mut waiting: VecDeque<usize> = which.iter().copied().collect();
+        let mut running: BTreeMap<usize, (Instant, Option<u32>)> = BTreeMap::new();
+        let mut ended = Vec::new();
+        while !waiting.is_empty() || !running.is_empty() {
+            while running.len() < AT_ONCE
+                && let Some(index) = waiting.pop_front()
+            {
+                let request = self.request(index, &jobs[index]);
+                let sent = self
+                    .server
+                    .as_mut()
+                    .zip(request)
+                    .is_some_and(|(server, request)| server.send(&request));
+                match sent {
+                    true => drop(running.insert(index, (Instant::now(), None))),
+                    false => ended.push((index, None)),
+                }
+            }
+            let Some(server) = &self.server else { continue };
+            let deadline = |(index, (began, _)): (&usize, &(Instant, Option<u32>))| {
+                jobs[*index].settings.timeout.map(|seconds| *began + Duration::from_secs(seconds))
+            };
+            match server.next(running.iter().filter_map(deadline).min()) {
+                Ok(Answer::Started { number, started }) => {
+                    running.entry(number).and_modify(|entry| entry.1 = Some(started));
+                }
+                Ok(Answer::Ended { number, status }) => {
+                    let began = running.remove(&number).map_or_else(Instant::now, |entry| entry.0);
+                    let seconds = began.elapsed().as_secs_f64();
+                    let limit =
+                        jobs[number].settings.timeout.map_or(f64::MAX, |limit| limit as f64);
+                    ended.push((
+                        number,
+                        Some(Ended {
+                            status: Answer::exit_status(status),
+                            seconds,
+                            timed_out: limit <= seconds,
+                            interrupted: false,
+                        }),
+                    ));
+                }
+                Ok(Answer::Ready { .. }) => {}
+                Err(true) => end_the_late(&running, jobs),
+                Err(false) => {
+                    self.server = None;
+                    ended.extend(running.keys().chain(&waiting).map(|index| (*index, None)));
+                    return ended;
+                }
+            }
+        }
+        ended
+    }
+
+    /// Up to two at once, each in a process of its own.
+    fn run_cold(&self, which: &[usize], jobs: &[Job]) -> Result<Vec<(usize, Run)>> {
+        let mut children = Vec::new();
+        for &index in which {
+            let job = &jobs[index];
+            clear(&job.folder)?;
+            let output = File::create(job.folder.join(OUTPUT))?;
+            let mut command = self.command(job);
+            command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+            let child = command
+                .spawn()
+                .with_context(|| format!("`{}` could not be started", job.words[0]))?;
+            children.push((index, Instant::now(), child));
+        }
+        let mut runs = Vec::new();
+        for (index, began, mut child) in children {
+            let settings = &jobs[index].settings;
+            let deadline = settings.timeout.map(|seconds| began + Duration::from_secs(seconds));
+            let (status, timed_out) = wait(&mut child, deadline)?;
+            let seconds = began.elapsed().as_secs_f64();
+            let ended = Ended { status, seconds, timed_out, interrupted: false };
+            runs.push((index, outcome::read(&jobs[index].folder, &ended, settings)));
+        }
+        Ok(runs)
+    }
+}
+
+fn end_the_late(running: &BTreeMap<usize, (Instant, Option<u32>)>, jobs: &[Job]) {
+    for (index, (began, pid)) in running {
+        let limit = jobs[*index].settings.timeout.map(Duration::from_secs);
+        if let (Some(pid), true) = (pid, limit.is_some_and(|limit| limit <= began.elapsed())) {
+            signal_all(&descendants(*pid), rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// What a first attempt left must not be taken for the second's.
+fn clear(folder: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(folder)?.flatten() {
+        if entry.path().is_file() {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}

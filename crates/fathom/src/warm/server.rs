@@ -1,0 +1,104 @@
+//! Our end of the warm process: requests go in, answers come out, one line of JSON each.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use cuda_abi::environment as name;
+use serde::{Deserialize, Serialize};
+
+/// How long libraries may take to be imported.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// One trial, as the warm process wants it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Request {
+    /// Given back with each answer.
+    pub(crate) number: usize,
+    /// The script, or `-m` and a module, and its arguments.
+    pub(crate) words: Vec<String>,
+    /// Variables to set, or to unset.
+    pub(crate) environment: std::collections::BTreeMap<String, Option<String>>,
+    /// The working folder.
+    pub(crate) folder: String,
+    /// A file that takes all output.
+    pub(crate) output: String,
+}
+
+/// What the warm process said.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Answer {
+    /// Everything is imported; whether the card is still untouched.
+    Ready { ready: bool },
+    /// A trial began, in this process.
+    Started { number: usize, started: u32 },
+    /// A trial ended, with this status of `wait`.
+    Ended { number: usize, status: i32 },
+}
+
+impl Answer {
+    /// The status of a process as the system gives it.
+    pub(crate) fn exit_status(status: i32) -> ExitStatus {
+        ExitStatus::from_raw(status)
+    }
+}
+
+/// The running process.
+pub(crate) struct Server {
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: Receiver<Answer>,
+}
+
+impl Server {
+    /// Starts it and waits until it is ready; `None` if it cannot serve.
+    pub(crate) fn start(mut command: Command, program: &Path, rest: &[String]) -> Option<Server> {
+        command.arg(program).args(rest);
+        // The doorway and the folder are the trial's own.
+        command.env_remove(name::DOORWAY).env_remove(name::RUN);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().ok()?;
+        let (requests, output) = (child.stdin.take()?, child.stdout.take()?);
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                let Ok(answer) = serde_json::from_str(&line) else { continue };
+                if sender.send(answer).is_err() {
+                    break;
+                }
+            }
+        });
+        let server = Server { child, requests: Some(requests), answers };
+        match server.answers.recv_timeout(PATIENCE) {
+            Ok(Answer::Ready { ready: true }) => Some(server),
+            _ => None,
+        }
+    }
+
+    /// Hands a trial over; `false` if the process is gone.
+    pub(crate) fn send(&mut self, request: &Request) -> bool {
+        let Ok(mut line) = serde_json::to_string(request) else { return false };
+        line.push('\n');
+        self.requests.as_mut().is_some_and(|pipe| pipe.write_all(line.as_bytes()).is_ok())
+    }
+
+    /// The next answer; `Err(true)` when the time is up, `Err(false)` when the process is gone.
+    pub(crate) fn next(&self, deadline: Option<Instant>) -> Result<Answer, bool> {
+        let Some(deadline) = deadline else { return self.answers.recv().map_err(|_| false) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.answers.recv_timeout(left).map_err(|error| error == RecvTimeoutError::Timeout)
+    }
+}
+
+impl Drop for Server {
+    /// It ends when its input does, and its trials with it.
+    fn drop(&mut self) {
+        drop(self.requests.take());
+        // Nothing is left to be done about a process that cannot be waited for.
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,136 @@
+//! The levers that can be tried, in the order in which they are worth it.
+
+use std::fmt;
+
+/// What a lever does to the training, the mildest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Label {
+    /// The same numbers to the last bit.
+    Exact,
+    /// The same but for the order of sums.
+    NumericallyEqual,
+    /// Other rounding in every step.
+    ChangesNumerics,
+    /// Statistics of a batch are of smaller batches.
+    ChangesStatistics,
+    /// Another training.
+    ChangesTraining,
+    /// The model computes something else.
+    ChangesFunction,
+}
+
+impl Label {
+    /// All, the mildest first.
+    pub const ALL: [Label; 6] = [
+        Label::Exact,
+        Label::NumericallyEqual,
+        Label::ChangesNumerics,
+        Label::ChangesStatistics,
+        Label::ChangesTraining,
+        Label::ChangesFunction,
+    ];
+
+    /// As the levers in Python write it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Label::Exact => "exact",
+            Label::NumericallyEqual => "numerically equal",
+            Label::ChangesNumerics => "changes numerics",
+            Label::ChangesStatistics => "changes statistics",
+            Label::ChangesTraining => "changes training",
+            Label::ChangesFunction => "changes the function",
+        }
+    }
+
+    /// Reads it.
+    pub fn parse(text: &str) -> Option<Label> {
+        Label::ALL.into_iter().find(|label| label.text() == text)
+    }
+
+    /// Whether it is tried only if the user allows it.
+    pub fn needs_consent(self) -> bool {
+        Label::ChangesTraining <= self
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.text())
+    }
+}
+
+/// A lever of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Lever {
+    /// One without options.
+    Plain(&'static str),
+    /// A setting of PyTorch's allocator.
+    Allocator(String),
+    /// Activations of these modules are computed again.
+    Checkpoint(Vec<String>),
+    /// Batches in so many parts.
+    Accumulate(u32),
+    /// A knob of the user's at another value.
+    Knob {
+        /// Which.
+        name: String,
+        /// To what.
+        value: String,
+    },
+}
+
+impl Lever {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        match self {
+            Lever::Plain(id) => id,
+            Lever::Allocator(_) => "allocator",
+            Lever::Checkpoint(_) => "checkpoint",
+            Lever::Accumulate(_) => "accumulate",
+            Lever::Knob { name, .. } => name,
+        }
+    }
+}
+
+/// Free of cost: tried one by one, and those that help together.
+pub const FREE: [&str; 6] = [
+    "zero-grad",
+    "bucket-view",
+    "no-foreach",
+    "ema-cpu",
+    "fused-attention",
+    "chunked-cross-entropy",
+];
+
+/// Levers without options that stand for themselves, with their labels.
+pub const PLAIN: [(&str, Label); 16] = [
+    ("zero-grad", Label::Exact),
+    ("bucket-view", Label::Exact),
+    ("no-foreach", Label::Exact),
+    ("ema-cpu", Label::Exact),
+    ("offload", Label::Exact),
+    ("fused-attention", Label::NumericallyEqual),
+    ("fused-optimizer", Label::NumericallyEqual),
+    ("chunked-cross-entropy", Label::NumericallyEqual),
+    ("channels-last", Label::NumericallyEqual),
+    ("amp-bf16", Label::ChangesNumerics),
+    ("amp-fp16", Label::ChangesNumerics),
+    ("half-frozen", Label::ChangesNumerics),
+    ("8bit-optimizer", Label::ChangesTraining),
+    ("adafactor", Label::ChangesTraining),
+    ("sgd", Label::ChangesTraining),
+    ("freeze", Label::ChangesTraining),
+];
+
+/// The label of a lever before it was tried.
+pub fn label(lever: &Lever) -> Label {
+    match lever {
+        Lever::Allocator(_) | Lever::Checkpoint(_) => Label::Exact,
+        Lever::Accumulate(_) => Label::NumericallyEqual,
+        // What a setting of the user's means, only the user knows.
+        Lever::Knob { .. } => Label::ChangesTraining,
+        Lever::Plain(id) => {
+            PLAIN.iter().find(|row| row.0 == *id).map_or(Label::ChangesFunction, |row| row.1)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The search for a plan against a script whose peaks are known: what is tried, in which order, and monotony.
+
+use fit::checkpoint::{Absence, Candidate, Step};
+use fit::plan::{Answer, Bench, Fact, Tried, Wish, search};
+use fit::{Card, Label, Lever, Measured, Peaks, Verdict};
+
+/// Ten blocks of 1000 bytes on top of 2000; no-foreach saves 300; precision halves the blocks.
+struct Script {
+    tried: Vec<Vec<Lever>>,
+    usable: u64,
+}
+
+const BLOCKS: usize = 10;
+
+impl Script {
+    fn peak(&self, plan: &[Lever]) -> u64 {
+        let block = if plan.contains(&Lever::Plain("amp-bf16")) { 500 } else { 1000 };
+        let (mut blocks, mut rest) = (BLOCKS as u64, 2000);
+        for lever in plan {
+            match lever {
+                Lever::Checkpoint(modules) => blocks -= modules.len() as u64 * 9 / 10,
+                Lever::Plain("no-foreach") => rest -= 300,
+                Lever::Knob { value, .. } => blocks = blocks * value.parse::<u64>().unwrap() / 8,
+                _ => {}
+            }
+        }
+        rest + blocks * block
+    }
+
+    fn measure(&self, plan: &[Lever]) -> Measured {
+        let bytes = self.peak(plan);
+        Measured {
+            verdict: Verdict::Fits,
+            peaks: Peaks { allocated: bytes, reserved: bytes, device: bytes },
+        }
+    }
+}
+
+impl Bench for Script {
+    type Error = ();
+
+    fn try_all(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Tried>, ()> {
+        self.tried.extend(plans.iter().cloned());
+        let fact = |lever: &Lever| {
+            let applied = matches!(lever.id(), "no-foreach" | "checkpoint" | "amp-bf16");
+            Fact {
+                lever: lever.id().to_owned(),
+                applied,
+                reason: Some("absent".to_owned()),
+                ..Fact::default()
+            }
+        };
+        let is_inside = |lever: &&Lever| !matches!(lever, Lever::Knob { .. });
+        let tried = |plan: &Vec<Lever>| Tried {
+            measured: self.measure(plan),
+            facts: plan.iter().filter(is_inside).map(fact).collect(),
+        };
+        Ok(plans.iter().map(tried).collect())
+    }
+
+    fn on_card(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Measured>, ()> {
+        Ok(plans.iter().map(|plan| self.measure(plan)).collect())
+    }
+
+    fn step(&mut self, plan: &[Lever]) -> Result<Option<Step>, ()> {
+        let top = self.peak(plan);
+        let alive = (0..=BLOCKS as u64).map(|block| top - (BLOCKS as u64 - block) * 100).collect();
+        let candidate = |index: usize| Candidate {
+            path: format!("blocks.{index}"),
+            class: "Block".to_owned(),
+            operations: 10,
+            cost: 10.0,
+            absences: vec![Absence { from: index, to: BLOCKS + 1, bytes: 90 }],
+        };
+        Ok(Some(Step {
+            alive,
+            candidates: (0..BLOCKS).map(candidate).collect(),
+            forward_cost: 100.0,
+        }))
+    }
+}
+
+fn fit(usable: u64, knobs: &[(&str, &[&str])]) -> (Answer, Vec<Vec<Lever>>) {
+    let mut script = Script { tried: Vec::new(), usable };
+    let wish = Wish {
+        card: Card { name: "card".into(), usable_bytes: script.usable, context_bytes: 0, kind: 0 },
+        only: Vec::new(),
+        allow_training: false,
+        knobs: knobs
+            .iter()
+            .map(|(name, values)| {
+                ((*name).to_owned(), values.iter().map(|v| (*v).to_owned()).collect())
+            })
+            .collect(),
+        precision: "amp-bf16",
+    };
+    let answer = search(&mut script, &wish).unwrap();
+    (answer, script.tried)
+}
+
+fn chosen(answer: &Answer) -> &fit::plan::Plan {
+    &answer.plans[answer.chosen.unwrap()]
+}
+
+#[test]
+fn what_fits_as_it_is_needs_no_plan() {
+    let (answer, tried) = fit(12_000, &[]);
+    assert!(answer.fits && answer.plans.is_empty());
+    assert_eq!(tried, [Vec::new()]);
+}
+
+#[test]
+fn the_mildest_plan_is_taken() {
+    let (answer, _) = fit(11_700, &[]);
+    assert_eq!(chosen(&answer).levers, [Lever::Plain("no-foreach")]);
+    let (answer, _) = fit(6_000, &[]);
+    let plan = chosen(&answer);
+    assert_eq!((plan.label, plan.peaks.reserved <= 6_000), (Label::Exact, true));
+    assert!(plan.levers.iter().any(|lever| matches!(lever, Lever::Checkpoint(_))));
+    let (answer, _) = fit(2_500, &[]);
+    assert_eq!(chosen(&answer).label, Label::ChangesNumerics);
+}
+
+#[test]
+fn what_did_not_take_hold_is_no_plan() {
+    let (answer, _) = fit(1_000, &[]);
+    assert_eq!(answer.chosen, None);
+    assert!(answer.tightest.is_some());
+    let refused: Vec<&str> = answer.not_applicable.iter().map(|row| row.0.as_str()).collect();
+    assert!(refused.contains(&"zero-grad") && refused.contains(&"offload"), "{refused:?}");
+    for plan in &answer.plans {
+        assert!(plan.levers.iter().all(|lever| !refused.contains(&lever.id())), "{plan:?}");
+    }
+}
+
+#[test]
+fn knobs_come_last_and_are_turned_no_further_than_needed() {
+    let (answer, _) = fit(1_800, &[("batch", &["4", "2", "1"])]);
+    let plan = chosen(&answer);
+    assert!(plan.levers.iter().any(|lever| matches!(lever, Lever::Knob { .. })), "{plan:?}");
+    assert_eq!(plan.label, Label::ChangesTraining);
+}
+
+#[test]
+fn asking_for_less_memory_never_gives_a_higher_peak() {
+    let mut last = u64::MAX;
+    for usable in (15..125).rev().map(|hundreds| 100 * hundreds) {
+        let (answer, _) = fit(usable, &[("batch", &["4", "2", "1"])]);
+        let peak = match answer.chosen {
+            Some(index) => answer.plans[index].peaks.reserved,
+            None if answer.fits => answer.baseline.peaks.reserved,
+            None => continue,
+        };
+        assert!(peak <= usable && peak <= last, "{usable}: {peak} after {last}");
+        last = peak;
+    }
+}

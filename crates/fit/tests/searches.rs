@@ -1,0 +1,110 @@
+//! Searches against a machine whose answers are known, compared with running everything.
+
+use fit::grid::{How, matrix};
+use fit::largest::Search;
+use fit::{Card, Measured, Memory, Peaks, Runner, Trial, Verdict};
+
+/// Allocates `base + slope·x` and reserves a share more; a card gets through with less of the share.
+struct Machine {
+    base: u64,
+    slope: u64,
+    waste: f64,
+    cards: Vec<Card>,
+    runs: usize,
+}
+
+impl Machine {
+    fn peaks(&self, x: u64) -> Peaks {
+        let allocated = self.base + self.slope * x + (x % 7) * 512;
+        let reserved = (allocated as f64 * (1.0 + self.waste)) as u64;
+        Peaks { allocated, reserved, device: reserved + 100 }
+    }
+
+    fn fits(&self, x: u64, card: usize) -> bool {
+        let Peaks { allocated, reserved, .. } = self.peaks(x);
+        allocated + (reserved - allocated) / 3 <= self.cards[card].usable_bytes
+    }
+}
+
+impl Runner for Machine {
+    type Error = ();
+
+    fn run(&mut self, trials: &[Trial]) -> Result<Vec<Measured>, ()> {
+        self.runs += trials.len();
+        let answer = |trial: &Trial| {
+            let x = trial.values[0].parse().unwrap();
+            let fits = trial.memory == Memory::Unlimited || self.fits(x, trial.card);
+            let verdict = if fits { Verdict::Fits } else { Verdict::DoesNotFit };
+            Measured { verdict, peaks: self.peaks(x) }
+        };
+        Ok(trials.iter().map(answer).collect())
+    }
+}
+
+fn cards() -> Vec<Card> {
+    let card = |gib: u64| Card {
+        name: format!("{gib}g"),
+        usable_bytes: gib << 30,
+        context_bytes: 100,
+        kind: 0,
+    };
+    [8, 12, 24, 80].map(card).to_vec()
+}
+
+#[test]
+fn the_largest_is_the_one_that_running_everything_finds() {
+    for (base, slope, waste) in
+        [(1 << 30, 97 << 20, 0.04), (3 << 30, 811 << 20, 0.3), (9 << 30, 1, 0.0)]
+    {
+        let mut machine = Machine { base, slope, waste, cards: cards(), runs: 0 };
+        let brute: Vec<Option<i64>> =
+            (0..4).map(|card| (1..=512).filter(|x| machine.fits(*x as u64, card)).max()).collect();
+        let values = |x: i64| vec![x.to_string()];
+        let all = cards();
+        let mut search = Search::new(&mut machine, (1, 512), &values);
+        let found: Vec<Option<i64>> =
+            (0..4).map(|card| search.largest(card, &all[card]).unwrap().value).collect();
+        assert_eq!(found, brute, "base {base} slope {slope}");
+        assert!(machine.runs < 60, "{} runs for four cards", machine.runs);
+    }
+}
+
+#[test]
+fn a_law_saves_runs_and_marks_what_it_predicts() {
+    let mut machine =
+        Machine { base: 1 << 30, slope: 512 << 20, waste: 0.0, cards: cards(), runs: 0 };
+    let values: Vec<String> = (1..=32).map(|x| x.to_string()).collect();
+    let points = matrix(&mut machine, &[values], &cards()).unwrap();
+    assert_eq!(points.len(), 32 * 4);
+    for point in &points {
+        let x: u64 = point.values[0].parse().unwrap();
+        assert_eq!(point.verdict == Verdict::Fits, machine.fits(x, point.card), "{point:?}");
+    }
+    assert!(points.iter().any(|point| point.how == How::Predicted));
+    assert!(machine.runs < 20, "{} runs for 32 values", machine.runs);
+}
+
+#[test]
+fn without_a_law_everything_is_run() {
+    struct Wild(usize);
+    impl Runner for Wild {
+        type Error = ();
+        fn run(&mut self, trials: &[Trial]) -> Result<Vec<Measured>, ()> {
+            self.0 += trials.len();
+            let wild = |trial: &Trial| {
+                let x: u64 = trial.values[0].parse().unwrap();
+                let reserved = (x * 2_654_435_761) % (20 << 30);
+                Measured {
+                    verdict: Verdict::Fits,
+                    peaks: Peaks { allocated: reserved, reserved, device: reserved },
+                }
+            };
+            Ok(trials.iter().map(wild).collect())
+        }
+    }
+    let values: Vec<String> = (1..=12).map(|x| x.to_string()).collect();
+    let mut wild = Wild(0);
+    let points = matrix(&mut wild, &[values], &cards()).unwrap();
+    assert!(points.iter().all(|point| point.how == How::Run));
+    assert_eq!(wild.0, 12);
+}

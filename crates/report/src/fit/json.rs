@@ -1,0 +1,115 @@
+//! `fathom.fit/1`: fields are only ever added.
+
+use ::fit::{Lever, Verdict};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Fit;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    gpu: &'a str,
+    budget_bytes: u64,
+    baseline: Baseline<'a>,
+    plans: Vec<Plan>,
+    chosen: Option<usize>,
+    tightest_bytes: Option<u64>,
+    not_applicable: Vec<Value>,
+    trials: usize,
+    wall_seconds: f64,
+    notes: &'a [String],
+    exit_code: u8,
+}
+
+#[derive(Serialize)]
+struct Baseline<'a> {
+    fits: bool,
+    failure: Option<&'a str>,
+    peak_allocated_bytes: u64,
+    peak_reserved_bytes: u64,
+    device_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Plan {
+    levers: Vec<Value>,
+    label: &'static str,
+    fits: bool,
+    peak_allocated_bytes: u64,
+    peak_reserved_bytes: u64,
+    device_bytes: u64,
+    headroom_bytes: i64,
+    verified: bool,
+    cost: Cost,
+    patch: String,
+}
+
+#[derive(Serialize)]
+struct Cost {
+    flops_ratio: f64,
+    known: &'static str,
+}
+
+/// The answer for programs.
+pub fn json(fit: &Fit) -> String {
+    let answer = &fit.answer;
+    let baseline = &answer.baseline;
+    let report = Report {
+        schema: "fathom.fit/1",
+        gpu: &fit.card,
+        budget_bytes: fit.memory_bytes,
+        baseline: Baseline {
+            fits: answer.fits,
+            failure: match &baseline.verdict {
+                Verdict::Failed(why) => Some(why),
+                _ => None,
+            },
+            peak_allocated_bytes: baseline.peaks.allocated,
+            peak_reserved_bytes: baseline.peaks.reserved,
+            device_bytes: baseline.peaks.reserved + fit.context_bytes,
+        },
+        plans: answer.plans.iter().map(|plan| self::plan(fit, plan)).collect(),
+        chosen: answer.chosen,
+        tightest_bytes: answer
+            .tightest
+            .map(|index| answer.plans[index].peaks.reserved + fit.context_bytes),
+        not_applicable: answer
+            .not_applicable
+            .iter()
+            .map(|(lever, reason)| json!({"lever": lever, "reason": reason}))
+            .collect(),
+        trials: fit.run,
+        wall_seconds: fit.wall_seconds,
+        notes: &fit.notes,
+        exit_code: fit.exit_code(),
+    };
+    serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+}
+
+fn plan(fit: &Fit, plan: &::fit::plan::Plan) -> Plan {
+    let device_bytes = plan.peaks.reserved + fit.context_bytes;
+    Plan {
+        levers: plan.levers.iter().map(lever).collect(),
+        label: plan.label.text(),
+        fits: plan.fits,
+        peak_allocated_bytes: plan.peaks.allocated,
+        peak_reserved_bytes: plan.peaks.reserved,
+        device_bytes,
+        headroom_bytes: fit.memory_bytes as i64 - device_bytes as i64,
+        // Every plan here was run on the phantom.
+        verified: true,
+        cost: Cost { flops_ratio: plan.cost_ratio, known: "modelled" },
+        patch: super::patch(fit, plan),
+    }
+}
+
+fn lever(lever: &Lever) -> Value {
+    match lever {
+        Lever::Plain(id) => json!({"id": id}),
+        Lever::Allocator(settings) => json!({"id": "allocator", "settings": settings}),
+        Lever::Checkpoint(modules) => json!({"id": "checkpoint", "modules": modules}),
+        Lever::Accumulate(parts) => json!({"id": "accumulate", "parts": parts}),
+        Lever::Knob { name, value } => json!({"id": "knob", "name": name, "value": value}),
+    }
+}

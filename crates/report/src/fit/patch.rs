@@ -1,0 +1,112 @@
+//! A plan as what to write, and where.
+
+use ::fit::Lever;
+use ::fit::plan::Plan;
+
+use super::Fit;
+
+/// Places of the code that are listed.
+const PLACES: usize = 4;
+
+/// Lines to write, each lever with its place.
+pub fn patch(fit: &Fit, plan: &Plan) -> String {
+    let mut text = String::new();
+    for lever in &plan.levers {
+        text += &match lever {
+            Lever::Knob { name, value } => {
+                let written = fit.knobs.iter().find(|row| row.0 == *name && row.1 == *value);
+                format!("{name}: {}\n", written.map_or(value.as_str(), |row| row.2.as_str()))
+            }
+            other => of_lever(other, plan),
+        };
+    }
+    text
+}
+
+fn of_lever(lever: &Lever, plan: &Plan) -> String {
+    let Some(fact) = plan.facts.iter().find(|fact| fact.lever == lever.id()) else {
+        return String::new();
+    };
+    let places: Vec<&str> = fact.places.iter().take(PLACES).map(String::as_str).collect();
+    let at = if places.is_empty() { String::new() } else { format!(" at {}", places.join(", ")) };
+    let mut text = format!("{}{at}\n", lever.id());
+    let change = match lever {
+        Lever::Allocator(settings) => fact.change.replace('…', settings),
+        Lever::Accumulate(parts) => fact.change.replace("parts", &parts.to_string()),
+        _ => fact.change.clone(),
+    };
+    for line in change.lines() {
+        text += &format!("  + {line}\n");
+    }
+    if let Lever::Checkpoint(modules) = lever {
+        text += &format!("    modules: {}\n", folded(modules).join(", "));
+    }
+    text
+}
+
+/// `blocks.0`, `blocks.1`, `blocks.2` as `blocks.{0-2}`.
+pub(super) fn folded(paths: &[String]) -> Vec<String> {
+    let mut groups: Vec<(String, String, Vec<u64>)> = Vec::new();
+    for path in paths {
+        let parts: Vec<&str> = path.split('.').collect();
+        let at = parts.iter().rposition(|part| part.parse::<u64>().is_ok());
+        let Some((at, number)) = at.and_then(|at| Some((at, parts[at].parse::<u64>().ok()?)))
+        else {
+            groups.push((path.clone(), String::new(), Vec::new()));
+            continue;
+        };
+        let key = (parts[..at].join("."), parts[at + 1..].join("."));
+        match groups
+            .iter_mut()
+            .find(|group| group.0 == key.0 && group.1 == key.1 && !group.2.is_empty())
+        {
+            Some(group) => group.2.push(number),
+            None => groups.push((key.0, key.1, vec![number])),
+        }
+    }
+    let joined = |(before, after, mut numbers): (String, String, Vec<u64>)| {
+        numbers.sort_unstable();
+        let middle = match numbers.as_slice() {
+            [] => return before,
+            [one] => one.to_string(),
+            all => format!("{{{}}}", ranges(all)),
+        };
+        [before, middle, after]
+            .iter()
+            .filter(|part| !part.is_empty())
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(".")
+    };
+    groups.into_iter().map(joined).collect()
+}
+
+/// `0-2,5` of 0, 1, 2, 5.
+fn ranges(numbers: &[u64]) -> String {
+    let mut parts: Vec<(u64, u64)> = Vec::new();
+    for &number in numbers {
+        match parts.last_mut() {
+            Some((_, end)) if *end + 1 == number => *end = number,
+            _ => parts.push((number, number)),
+        }
+    }
+    let text = |(start, end): &(u64, u64)| match start == end {
+        true => start.to_string(),
+        false => format!("{start}-{end}"),
+    };
+    parts.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbered_modules_are_folded() {
+        let paths: Vec<String> = ["a.0.b", "a.1.b", "a.3.b", "head", "a.0.c"]
+            .iter()
+            .map(|path| (*path).to_owned())
+            .collect();
+        assert_eq!(folded(&paths), ["a.{0-1,3}.b", "head", "a.0.c"]);
+    }
+}

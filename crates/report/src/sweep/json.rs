@@ -1,0 +1,146 @@
+//! `fathom.sweep/1`: fields are only ever added.
+
+use std::collections::BTreeMap;
+
+use fit::Verdict;
+use fit::grid::How;
+use serde::Serialize;
+
+use super::Sweep;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    knobs: Vec<Knob<'a>>,
+    gpus: Vec<Gpu<'a>>,
+    points: Vec<Point<'a>>,
+    largest: Vec<Largest<'a>>,
+    scaling: Vec<Scaling<'a>>,
+    trials: Trials,
+    wall_seconds: f64,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Knob<'a> {
+    name: &'a str,
+    values: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Gpu<'a> {
+    name: &'a str,
+    memory_bytes: u64,
+    context_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Point<'a> {
+    values: BTreeMap<&'a str, &'a str>,
+    gpu: &'a str,
+    verdict: &'static str,
+    failure: Option<&'a str>,
+    peak_allocated_bytes: u64,
+    peak_reserved_bytes: u64,
+    device_bytes: u64,
+    how: &'static str,
+}
+
+#[derive(Serialize)]
+struct Largest<'a> {
+    gpu: &'a str,
+    knob: &'a str,
+    value: Option<i64>,
+    others: BTreeMap<&'a str, &'a str>,
+    peak_reserved_bytes: u64,
+    device_bytes: u64,
+    at_end_of_range: bool,
+    failure: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Scaling<'a> {
+    knob: &'a str,
+    exponent: f64,
+    of: &'static str,
+    exact: bool,
+}
+
+#[derive(Serialize)]
+struct Trials {
+    run: usize,
+    remembered: usize,
+}
+
+/// The answer for programs.
+pub fn json(sweep: &Sweep) -> String {
+    let report = Report {
+        schema: "fathom.sweep/1",
+        knobs: sweep
+            .knobs
+            .iter()
+            .map(|knob| Knob { name: &knob.name, values: &knob.values })
+            .collect(),
+        gpus: sweep
+            .cards
+            .iter()
+            .map(|card| Gpu {
+                name: &card.name,
+                memory_bytes: card.memory_bytes,
+                context_bytes: card.context_bytes,
+            })
+            .collect(),
+        points: sweep.points.iter().map(|point| self::point(sweep, point)).collect(),
+        largest: sweep.largest.iter().map(|row| largest(sweep, row)).collect(),
+        scaling: sweep
+            .scaling
+            .iter()
+            .map(|scaling| Scaling {
+                knob: &scaling.knob,
+                exponent: scaling.exponent,
+                of: "peak_allocated_bytes",
+                exact: scaling.exact,
+            })
+            .collect(),
+        trials: Trials { run: sweep.run, remembered: sweep.remembered },
+        wall_seconds: sweep.wall_seconds,
+        notes: &sweep.notes,
+    };
+    serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+}
+
+fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
+    let names = sweep.knobs.iter().map(|knob| knob.name.as_str());
+    let (verdict, failure) = match &point.verdict {
+        Verdict::Fits => ("fits", None),
+        Verdict::DoesNotFit => ("does_not_fit", None),
+        Verdict::Failed(why) => ("script_failed", Some(why.as_str())),
+    };
+    Point {
+        values: names.zip(point.values.iter().map(String::as_str)).collect(),
+        gpu: &sweep.cards[point.card].name,
+        verdict,
+        failure,
+        peak_allocated_bytes: point.peaks.allocated,
+        peak_reserved_bytes: point.peaks.reserved,
+        device_bytes: point.peaks.reserved + sweep.cards[point.card].context_bytes,
+        how: match point.how {
+            How::Run => "run",
+            How::Predicted => "predicted",
+        },
+    }
+}
+
+fn largest<'a>(sweep: &'a Sweep, row: &'a super::Row) -> Largest<'a> {
+    let card = &sweep.cards[row.largest.card];
+    Largest {
+        gpu: &card.name,
+        knob: &row.knob,
+        value: row.largest.value,
+        others: row.others.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        peak_reserved_bytes: row.largest.peaks.reserved,
+        device_bytes: row.largest.peaks.reserved + card.context_bytes,
+        at_end_of_range: row.largest.at_end_of_range,
+        failure: row.largest.failure.as_deref(),
+    }
+}

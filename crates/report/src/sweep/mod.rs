@@ -1,0 +1,75 @@
+//! What `fathom sweep` found, as text and as `fathom.sweep/1`.
+
+mod json;
+mod terminal;
+
+use fit::grid::Point;
+use fit::largest::Largest;
+
+pub use json::json;
+pub use terminal::terminal;
+
+/// A knob and what was tried.
+#[derive(Clone, Debug)]
+pub struct Knob {
+    /// The user's name for it.
+    pub name: String,
+    /// Its values, or one range such as `1..512`.
+    pub values: Vec<String>,
+}
+
+/// A card of the sweep.
+#[derive(Clone, Debug)]
+pub struct Card {
+    /// Its name, or its memory.
+    pub name: String,
+    /// Total memory.
+    pub memory_bytes: u64,
+    /// What a process needs before its first tensor.
+    pub context_bytes: u64,
+}
+
+/// The largest value of the knob that was searched.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The knob.
+    pub knob: String,
+    /// The other knobs and their values.
+    pub others: Vec<(String, String)>,
+    /// The answer.
+    pub largest: Largest,
+}
+
+/// How the allocated peak grows with a knob.
+#[derive(Clone, Debug)]
+pub struct Scaling {
+    /// The knob.
+    pub knob: String,
+    /// `e` of `a + b·x^e`.
+    pub exponent: f64,
+    /// Whether a polynomial goes through all runs to the byte.
+    pub exact: bool,
+}
+
+/// The whole answer.
+#[derive(Clone, Debug, Default)]
+pub struct Sweep {
+    /// Knobs, in the order of the values of points.
+    pub knobs: Vec<Knob>,
+    /// Cards, as points refer to them.
+    pub cards: Vec<Card>,
+    /// Every combination on every card.
+    pub points: Vec<Point>,
+    /// The largest values.
+    pub largest: Vec<Row>,
+    /// Growth.
+    pub scaling: Vec<Scaling>,
+    /// Trials that were run.
+    pub run: usize,
+    /// Trials whose answer was remembered.
+    pub remembered: usize,
+    /// From start to end.
+    pub wall_seconds: f64,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}

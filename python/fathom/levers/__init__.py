@@ -1,0 +1,97 @@
+"""Levers: changes of a training script that are tried inside its process, without touching its code.
+
+Each lever is a file with `LABEL` (what it does to the training), `CHANGE` (the code change it stands for) and
+`apply(options, outcome)`, which puts it in place and returns what undoes it. A lever says in its outcome where it took
+hold; one that found nothing to act on was not applied, whatever its trial measured.
+"""
+
+import atexit
+import importlib
+import json
+import os
+import sys
+
+from ..stacks import is_library
+
+EXACT = "exact"
+NUMERICALLY_EQUAL = "numerically equal"
+CHANGES_NUMERICS = "changes numerics"
+CHANGES_STATISTICS = "changes statistics"
+CHANGES_TRAINING = "changes training"
+CHANGES_FUNCTION = "changes the function"
+
+NAMES = """accumulate adafactor allocator amp-bf16 amp-fp16 8bit-optimizer bucket-view channels-last checkpoint
+chunked-cross-entropy ema-cpu freeze fused-attention fused-optimizer half-frozen no-foreach offload sgd
+zero-grad""".split()
+
+
+class Outcome:
+    """Where a lever took hold, or why it did not."""
+
+    def __init__(self, lever):
+        self.lever = lever
+        self.sites = []  # what was changed: paths of modules, classes of optimizers …
+        self.label = None  # if it does more to this training than its own label says
+        self.reason = None  # why nothing was, or why it must not count
+        self.places = []  # file:line of the code that the change belongs to
+
+    def took(self, site, place=None):
+        """Here it acts; `place` is the file:line that a change of the code belongs to, else the running line."""
+        if site not in self.sites:
+            self.sites.append(site)
+            place = place or running_line()
+            if place is not None and place not in self.places:
+                self.places.append(place)
+
+    def facts(self, module):
+        reason = self.reason or (None if self.sites else getattr(module, "ABSENT", "nothing to act on"))
+        return {
+            "lever": self.lever,
+            "applied": reason is None,
+            "reason": reason,
+            "sites": self.sites,
+            "places": self.places,
+            "label": self.label or module.LABEL,
+            "change": module.CHANGE,
+        }
+
+
+def running_line():
+    """The innermost line of the user's own code, as file:line."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not is_library(name) and os.path.isfile(name):
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return None
+
+
+def load(name):
+    return importlib.import_module("." + name.replace("-", "_").replace("8bit", "eight_bit"), __name__)
+
+
+def install(requests, folder=None):
+    """Applies `[{"lever": name, …}]`. Gives the function that undoes all and the list of outcomes' facts."""
+    applied = []
+    for request in requests:
+        module, outcome = load(request["lever"]), Outcome(request["lever"])
+        applied.append((module, outcome, module.apply(request, outcome)))
+
+    def facts():
+        return [outcome.facts(module) for module, outcome, _ in applied]
+
+    def undo():
+        for _, _, inverse in reversed(applied):
+            inverse()
+        return facts()
+
+    if folder:
+        atexit.register(write, folder, os.getpid(), facts)
+    return undo
+
+
+def write(folder, pid, facts):
+    if os.getpid() == pid:
+        with open(os.path.join(folder, f"levers.{pid}.json"), "w", encoding="utf-8") as file:
+            json.dump(facts(), file)

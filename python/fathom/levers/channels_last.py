@@ -1,0 +1,32 @@
+"""Images with their channels last in memory, which cuDNN's convolutions for tensor cores want."""
+
+import torch
+
+from . import NUMERICALLY_EQUAL
+from .moments import at_first_call
+
+LABEL = NUMERICALLY_EQUAL
+CHANGE = "model = model.to(memory_format=torch.channels_last)   # and the images likewise"
+ABSENT = "the model has no 2-d convolution"
+
+
+def apply(options, outcome):
+    undo = []
+
+    def act(modules):
+        for path, module in modules.items():
+            if type(module) is torch.nn.Conv2d and module.weight.dim() == 4:
+                module.to(memory_format=torch.channels_last)
+                hook = module.register_forward_pre_hook(as_channels_last)
+                undo.append(lambda module=module, hook=hook: (hook.remove(), module.to(memory_format=torch.contiguous_format)))
+                outcome.took(path)
+
+    first = at_first_call(act)
+    return lambda: (first(), [inverse() for inverse in undo])
+
+
+def as_channels_last(module, args):
+    return tuple(
+        value.contiguous(memory_format=torch.channels_last) if isinstance(value, torch.Tensor) and value.dim() == 4 else value
+        for value in args
+    )

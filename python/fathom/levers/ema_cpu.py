@@ -1,0 +1,25 @@
+"""The average of the weights waits in the memory of the host."""
+
+import torch
+from torch.optim.swa_utils import AveragedModel
+
+from . import EXACT
+from .moments import replace
+
+LABEL = EXACT
+CHANGE = 'ema = AveragedModel(model, device="cpu", …)'
+ABSENT = "the script has no AveragedModel; an average of its own must be moved by hand"
+
+
+def apply(options, outcome):
+    def make(inner):
+        def __init__(this, model, device=None, *args, **kwargs):
+            if device is not None and torch.device(device).type == "cpu":
+                outcome.reason = "the average is on the CPU already"
+            else:
+                outcome.took("AveragedModel")
+            inner(this, model, "cpu", *args, **kwargs)
+
+        return __init__
+
+    return replace(AveragedModel, "__init__", make)

@@ -1,0 +1,67 @@
+"""Attention without the matrix of all pairs, where a library has a switch for it."""
+
+import torch
+
+from . import NUMERICALLY_EQUAL
+from .moments import at_first_call
+
+LABEL = NUMERICALLY_EQUAL
+CHANGE = """model = AutoModel.from_pretrained(…, attn_implementation="sdpa")   # transformers
+timm.layers.set_fused_attn(True)                                   # timm
+unet.set_attn_processor(AttnProcessor2_0())                        # diffusers
+attention(q, k, v, need_weights=False)                             # torch.nn.MultiheadAttention"""
+ABSENT = "no attention of torch.nn, transformers, timm or diffusers keeps the matrix of all pairs"
+
+
+def apply(options, outcome):
+    undo = []
+
+    def act(modules):
+        for path, module in modules.items():
+            if not module.training:
+                continue
+            inverse = of_torch(module) or of_timm(module) or of_transformers(module) or of_diffusers(module)
+            if inverse is not None:
+                outcome.took(path)
+                undo.append(inverse)
+
+    first = at_first_call(act)
+    return lambda: (first(), [inverse() for inverse in undo])
+
+
+def of_torch(module):
+    """The weights of attention are asked for by default; inside torch's own layers they are not."""
+    if type(module) is not torch.nn.MultiheadAttention or "forward" in vars(module):
+        return None
+    inner = module.forward
+
+    def forward(query, key, value, key_padding_mask=None, need_weights=True, **kwargs):
+        return inner(query, key, value, key_padding_mask=key_padding_mask, need_weights=False, **kwargs)
+
+    module.forward = forward
+    return lambda: vars(module).pop("forward", None)
+
+
+def of_timm(module):
+    if getattr(module, "fused_attn", None) is not False:
+        return None
+    module.fused_attn = True
+    return lambda: setattr(module, "fused_attn", False)
+
+
+def of_transformers(module):
+    config = getattr(module, "config", None)
+    if getattr(config, "_attn_implementation", None) != "eager" or not getattr(module, "_supports_sdpa", False):
+        return None
+    config._attn_implementation = "sdpa"
+    return lambda: setattr(config, "_attn_implementation", "eager")
+
+
+def of_diffusers(module):
+    processor = getattr(module, "processor", None)
+    if type(processor).__name__ != "AttnProcessor" or not hasattr(module, "set_processor"):
+        return None
+    from diffusers.models.attention_processor import AttnProcessor2_0
+
+    module.set_processor(AttnProcessor2_0())
+    return lambda: module.set_processor(processor)

@@ -1,0 +1,25 @@
+"""What levers share that put another optimizer in the place of the script's own."""
+
+from .moments import at_optimizer
+
+
+def apply(outcome, kind, defaults):
+    """Optimizers of a class that keeps two moments become `kind`; their learning rate and weight decay stay."""
+
+    def act(optimizer):
+        name = type(optimizer).__name__
+        if type(optimizer) is kind:
+            outcome.reason = f"the optimizer is {name} already"
+            return
+        if not name.lower().startswith(("adam", "nadam", "radam")):
+            return
+        optimizer.__class__ = kind
+        for group in optimizer.param_groups:
+            kept = {key: group[key] for key in ("params", "lr", "weight_decay") if key in group}
+            kept.update({key: value for key, value in group.items() if key.startswith("initial_")})
+            group.clear()
+            group.update(defaults, **kept)
+        optimizer.defaults = {**defaults, "lr": optimizer.defaults.get("lr")}
+        outcome.took(f"{name} → {kind.__name__}")
+
+    return at_optimizer(act)

@@ -1,0 +1,223 @@
+"""Each lever: its effect on the phantom, its refusal where it has nothing to act on, and, if it is exact, equal
+gradients in a run of the same training on the CPU, where values are real."""
+
+import gc
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from fathom import levers
+
+MIB = 1 << 20
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.attention = nn.MultiheadAttention(width, 4, batch_first=True)
+        self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        y = self.norm(x)
+        x = x + self.attention(y, y, y)[0]
+        return x + self.narrow(nn.functional.gelu(self.wide(x)))
+
+
+class Model(nn.Module):
+    def __init__(self, width=64, classes=50):
+        super().__init__()
+        self.stem = nn.Conv2d(3, width, 4, 4)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(3))
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, images):
+        x = self.stem(images).flatten(2).transpose(1, 2)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x).flatten(0, 1)
+
+
+def train(device, requests=(), steps=2, batch=8, width=64, size=16, kind=torch.optim.AdamW, early=False):
+    """Gradients of the last step, the peak in bytes, and what the levers say."""
+    gc.collect()
+    undo = levers.install(list(requests))
+    try:
+        torch.manual_seed(0)
+        model = Model(width).to(device)
+        optimizer = kind(model.parameters(), lr=1e-3)
+        images = torch.randn(batch, 3, size, size)
+        labels = torch.arange(batch).repeat_interleave((size // 4) ** 2).view(batch, -1) % 50
+        if device == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        gradients = None
+        for _ in range(steps):
+            for image, label in DataLoader(TensorDataset(images, labels), batch_size=batch):
+                logits = model(image.to(device))
+                loss = nn.functional.cross_entropy(logits, label.to(device).flatten())
+                if not early:
+                    optimizer.zero_grad()
+                loss.backward()
+                gradients = [p.grad.clone() if device == "cpu" else None for p in model.parameters()]
+                optimizer.step()
+                if early:
+                    optimizer.zero_grad()
+        peak = torch.cuda.max_memory_allocated() if device == "cuda" else 0
+    finally:
+        facts = undo()
+    return gradients, peak, facts
+
+
+BLOCKS = [f"blocks.{index}" for index in range(3)]
+LARGE = {"batch": 16, "width": 256, "size": 64}
+
+SMALLER = {
+    "checkpoint": {"lever": "checkpoint", "modules": BLOCKS},
+    "offload": {"lever": "offload"},
+    "amp-bf16": {"lever": "amp-bf16"},
+    "amp-fp16": {"lever": "amp-fp16"},
+    "accumulate": {"lever": "accumulate", "parts": 4},
+    "fused-attention": {"lever": "fused-attention"},
+}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return train("cuda", **LARGE)[1]
+
+
+@pytest.mark.parametrize("name", SMALLER)
+def test_activations_shrink(name, plain):
+    _, peak, (facts,) = train("cuda", [SMALLER[name]], **LARGE)
+    assert facts["applied"], facts
+    assert peak < 0.95 * plain, (peak / MIB, plain / MIB)
+
+
+@pytest.mark.parametrize(
+    "name, share", [("fused-optimizer", 0.9), ("no-foreach", 0.9), ("sgd", 0.95), ("adafactor", 0.95)]
+)
+def test_the_step_shrinks(name, share):
+    _, plain, _ = train("cuda", width=1024, batch=1)
+    _, peak, (facts,) = train("cuda", [{"lever": name}], width=1024, batch=1)
+    assert facts["applied"], facts
+    assert peak < share * plain, (peak / MIB, plain / MIB)
+
+
+def test_gradients_are_given_back_early():
+    _, plain, _ = train("cuda", width=512, batch=8, size=64)
+    _, peak, (facts,) = train("cuda", [{"lever": "zero-grad"}], width=512, batch=8, size=64)
+    assert facts["applied"] and peak <= plain, facts
+    _, _, (facts,) = train("cuda", [{"lever": "zero-grad"}], early=True)
+    assert not facts["applied"] and "already" in facts["reason"]
+
+
+def test_frozen_modules_have_no_gradients():
+    undo = levers.install([{"lever": "freeze", "modules": ["blocks.0"]}])
+    model = Model()
+    model(torch.randn(1, 3, 16, 16)).sum().backward()
+    gradients = [name for name, p in model.named_parameters() if p.grad is None]
+    assert undo()[0]["applied"] and all(p.requires_grad for p in model.parameters())
+    assert gradients and all(name.startswith("blocks.0.") for name in gradients)
+
+
+def test_a_frozen_model_takes_half():
+    frozen = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)).requires_grad_(False)
+    undo = levers.install([{"lever": "half-frozen"}])
+    assert frozen(torch.randn(2, 8)).dtype is torch.float32
+    assert frozen[0].weight.dtype is torch.bfloat16
+    assert undo()[0]["applied"] and frozen[0].weight.dtype is torch.float32
+
+
+def test_cross_entropy_in_parts():
+    def peak(requests):
+        undo = levers.install(requests)
+        logits = torch.randn(4096, 8192, device="cuda", requires_grad=True)
+        target = torch.zeros(4096, dtype=torch.long, device="cuda")
+        torch.cuda.reset_peak_memory_stats()
+        nn.functional.cross_entropy(logits, target).backward()
+        return torch.cuda.max_memory_allocated() - logits.nbytes, undo()
+
+    whole, _ = peak([])
+    parts, (facts,) = peak([{"lever": "chunked-cross-entropy"}])
+    assert facts["applied"] and parts < 0.7 * whole, (parts / MIB, whole / MIB)
+
+
+def test_an_average_on_the_host():
+    undo = levers.install([{"lever": "ema-cpu"}])
+    model = nn.Linear(4, 4).cuda()
+    average = torch.optim.swa_utils.AveragedModel(model)
+    average.update_parameters(model)
+    assert undo()[0]["applied"] and not next(average.parameters()).is_cuda
+
+
+EXACT = [
+    {"lever": "checkpoint", "modules": BLOCKS},
+    {"lever": "offload", "least": 0},
+    {"lever": "no-foreach"},
+    {"lever": "zero-grad"},
+]
+EQUAL = [
+    {"lever": "accumulate", "parts": 4},
+    {"lever": "fused-attention"},
+    {"lever": "fused-optimizer"},
+    {"lever": "channels-last"},
+    {"lever": "chunked-cross-entropy", "large": 64},
+]
+
+
+@pytest.mark.parametrize("request_", EXACT, ids=lambda request: request["lever"])
+def test_exact_levers_leave_every_bit_of_the_gradients(request_):
+    expected, _, _ = train("cpu")
+    found, _, (facts,) = train("cpu", [request_])
+    assert facts["label"] == "exact" and facts["applied"], facts
+    assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+@pytest.mark.parametrize("request_", EQUAL, ids=lambda request: request["lever"])
+def test_numerically_equal_levers_differ_by_rounding(request_):
+    expected, _, _ = train("cpu", steps=1)
+    found, _, (facts,) = train("cpu", [request_], steps=1)
+    assert facts["applied"] and facts["label"] == "numerically equal", facts
+    for a, b in zip(expected, found, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "request_, reason",
+    [
+        ({"lever": "bucket-view"}, "DistributedDataParallel"),
+        ({"lever": "8bit-optimizer"}, "installed"),
+        ({"lever": "chunked-cross-entropy"}, "16 million"),
+        ({"lever": "ema-cpu"}, "AveragedModel"),
+        ({"lever": "half-frozen"}, "frozen"),
+        ({"lever": "checkpoint", "modules": ["nowhere"]}, "nowhere"),
+        ({"lever": "accumulate", "parts": 3}, "cannot be divided"),
+    ],
+    ids=lambda value: value["lever"] if isinstance(value, dict) else "",
+)
+def test_what_has_nothing_to_act_on_is_not_applicable(request_, reason):
+    _, _, (facts,) = train("cpu", [request_], steps=1)
+    assert not facts["applied"] and reason in facts["reason"], facts
+
+
+def test_what_is_there_already_is_not_applicable():
+    undo = levers.install([{"lever": "amp-bf16"}, {"lever": "fused-optimizer"}, {"lever": "allocator", "settings": "x:1"}])
+    model = nn.Linear(4, 4).cuda()
+    torch.optim.AdamW(model.parameters(), fused=True)
+    with torch.autocast("cuda", torch.bfloat16):
+        model(torch.zeros(1, 4, device="cuda"))
+    reasons = [facts["reason"] for facts in undo()]
+    assert "already" in reasons[0] and "already" in reasons[1] and "in use" in reasons[2]
+
+
+def test_every_lever_has_its_words_and_its_inverse():
+    call, make = nn.Module.__call__, torch.optim.Optimizer.__init__
+    for name in levers.NAMES:
+        module = levers.load(name)
+        assert module.LABEL and module.CHANGE and module.__doc__, name
+        undo = levers.install([{"lever": name, "modules": [], "settings": "x:1"}])
+        undo()
+        assert nn.Module.__call__ is call and torch.optim.Optimizer.__init__ is make, name

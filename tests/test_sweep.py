@@ -1,0 +1,129 @@
+"""`fathom sweep`: trials in a warm process give what cold runs give, and every way of turning a knob works."""
+
+import json
+
+import pytest
+from conftest import PYTHON, SCRIPTS
+
+BLOCKS = SCRIPTS / "blocks_flags.py"
+
+
+@pytest.fixture
+def sweep(fathom, tmp_path):
+    """`fathom sweep --json FILE FLAGS… -- COMMAND…`: the answer and the finished process."""
+
+    def run(*words, command, cache=None, **options):
+        path = tmp_path / "sweep.json"
+        env = {"FATHOM_CACHE": cache} if cache else {}
+        done = fathom.command("sweep", "--json", path, *words, "--", *command, env=env, **options)
+        return (json.loads(path.read_text()) if path.exists() else None), done
+
+    return run
+
+
+def point(answer, **values):
+    wanted = {name: str(value) for name, value in values.items()}
+    return next(point for point in answer["points"] if point["values"] == wanted)
+
+
+COMMANDS = {
+    "script": (PYTHON, BLOCKS, "--batch-size", "4"),
+    "unbuffered module": (PYTHON, "-u", "-m", "blocks_flags", "--batch-size", "4"),
+    "settings before torch is imported": (
+        PYTHON, "examples/stdiff/train.py", "--config", "examples/stdiff/small.yaml", "Dataset.batch_size=4", "device=cuda",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_warm_trial_is_a_cold_run_to_the_byte(name, fathom, sweep):
+    command = COMMANDS[name]
+    knob = "Dataset.batch_size" if "stdiff" in str(command[1]) else "batch-size"
+    where = {"cwd": SCRIPTS} if "-m" in command else {}
+    answer, done = sweep("--vary", f"{knob}=4", "--gpu", "rtx3090", "--fresh", command=command, **where)
+    assert done.returncode == 0, done.stderr
+    assert not any("anew" in note for note in answer["notes"]), "it was not warm"
+    report, _ = fathom(*command, flags=("--gpu", "rtx3090", "--record", "off"), **where)
+    found, expected = point(answer, **{knob: 4}), report["peak"]
+    assert found["verdict"] == "fits"
+    assert found["peak_allocated_bytes"] == expected["allocated_bytes"]
+    assert found["peak_reserved_bytes"] == expected["reserved_bytes"]
+    assert found["device_bytes"] == expected["device_bytes"]
+
+
+def test_flags_variables_and_config_files_turn_the_same_knob(sweep, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "import torch\n"
+        "flags = dict(word.split('=') for word in sys.argv[1:] if '=' in word)\n"
+        "config = json.load(open(flags['config']))\n"
+        "size = int(os.environ.get('SIZE') or flags.get('size') or config['model']['size'])\n"
+        "weight = torch.zeros(size << 20, device='cuda', requires_grad=True)\n"
+        "optimizer = torch.optim.SGD([weight])\n"
+        "for _ in range(5):\n    weight.sum().backward(); optimizer.step()\n"
+    )
+    config = tmp_path / "config.json"
+    config.write_text('{"model": {"size": 1}}')
+    command = (PYTHON, script, f"config={config}")
+    for template in ("SIZE={}", "size={}", f"{config}:model.size={{}}"):
+        answer, done = sweep("--vary", "n=8,16", "--set", f"n={template}", "--memory", "1GiB", command=command)
+        assert done.returncode == 0, done.stderr
+        peaks = [point(answer, n=n)["peak_allocated_bytes"] for n in (8, 16)]
+        assert peaks[1] - peaks[0] == 64 << 20, (template, peaks)  # the weight and its gradient
+    assert config.read_text() == '{"model": {"size": 1}}'
+
+
+def test_the_largest_batch_is_the_one_that_running_all_finds(fathom, sweep):
+    command = (PYTHON, BLOCKS, "--depth", "4", "--length", "512")
+    words = ("--set", "batch=--batch-size {}", "--memory", "2GiB", "--fresh")
+    answer, done = sweep("--vary", "batch=1..64", *words, command=command)
+    assert done.returncode == 0, done.stderr
+    (largest,) = answer["largest"]
+    around = range(largest["value"] - 2, largest["value"] + 5)
+    fits = []
+    for batch in around:
+        report, _ = fathom(*command, "--batch-size", batch, flags=("--memory", "2GiB", "--record", "off"))
+        fits.append(report["verdict"] == "fits")
+    assert max(batch for batch, fit in zip(around, fits) if fit) == largest["value"], list(zip(around, fits))
+    assert answer["scaling"][0]["exponent"] == pytest.approx(1, abs=0.1)
+
+
+def test_answers_are_remembered_until_a_file_changes(sweep, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(BLOCKS.read_text())
+    words = ("--vary", "batch-size=1,2", "--gpu", "rtx3090")
+    command = (PYTHON, script, "--batch-size", "1")
+    run = lambda: sweep(*words, command=command, cache=tmp_path / "cache")[0]  # noqa: E731
+    first, second = run(), run()
+    assert (first["trials"]["run"], second["trials"]) == (2, {"run": 0, "remembered": 2})
+    assert first["points"] == second["points"]
+    script.write_text(BLOCKS.read_text().replace("default=6", "default=2"))
+    third = run()
+    assert third["trials"]["run"] == 2 and third["points"] != first["points"]
+
+
+def test_a_script_that_fails_says_why(sweep):
+    answer, done = sweep("--vary", "depth=a", "--gpu", "rtx3090", command=(PYTHON, BLOCKS, "--depth", "1"))
+    assert done.returncode == 3
+    assert answer["points"][0]["verdict"] == "script_failed"
+    assert "invalid int value: 'a'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words, message, hint",
+    [
+        (("--vary", "bath=1,2"), "`bath` is neither a flag", "--set bath='--bath {}'"),
+        (("--vary", "b=1", "--set", "b=--batch-size 3"), "has no `{}`", "--set b="),
+        (("--vary", "b=1", "--set", "b=none.yaml:x={}"), "no word of the command", "as the command does"),
+        (("--vary", "depth=3..1"), "the range is empty", "1..512"),
+        (("--vary", "depth=1", "--set", "x={}"), "never varied", "--vary x="),
+        (("--vary", "depth=1", "--gpu", "rtx0"), "rtx0", "fathom gpus"),
+    ],
+)
+def test_wrong_words_have_a_cure(words, message, hint, sweep):
+    _, done = sweep(*words, command=(PYTHON, BLOCKS, "--depth", "1"))
+    assert done.returncode == 2
+    assert message in done.stderr and "hint" in done.stderr and hint in done.stderr
+
+
