@@ -22,6 +22,8 @@ mod roles;
 pub mod scene;
 mod words;
 
+use std::collections::BTreeMap;
+
 use anatomy::Anatomy;
 
 pub use ask::{Answer, Effect, ask};
@@ -30,18 +32,35 @@ pub use remedies::{Label, Remedy};
 
 use scene::{Claims, Scene};
 
+/// Bytes of the allocated peak by cause, however small: what is compared between runs.
+pub fn bytes_by_cause(anatomy: &Anatomy) -> BTreeMap<&'static str, u64> {
+    let mut scene = Scene::of(anatomy, None);
+    scene.least = 0;
+    let mut sums: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for finding in look(&scene).into_iter().filter(|finding| finding.counted) {
+        let sum = sums.entry(finding.id).or_default();
+        *sum = sum.saturating_add(finding.bytes);
+    }
+    sums
+}
+
 /// Causes of the allocated peak; or, of the moment at which memory ran out, if that ended the run.
 pub fn diagnose(anatomy: &Anatomy, ended_by_memory: bool) -> Vec<Finding> {
     let refused = scene::refused(anatomy, ended_by_memory);
-    let scene = Scene::of(anatomy, refused.as_ref());
-    let mut claims = Claims::new(&scene);
-    let mut findings: Vec<Finding> = Vec::new();
-    // Where nobody gave names, as in snapshots, nothing can be told of tensors.
-    let detectors = if anatomy.has_names { &detectors::ALL[..] } else { &detectors::NAMELESS };
-    for detect in detectors {
-        findings.extend(detect(&scene, &mut claims));
-    }
+    let mut findings = look(&Scene::of(anatomy, refused.as_ref()));
     // What explains bytes first, by bytes; then what is said about them.
     findings.sort_by_key(|finding| (!finding.counted, std::cmp::Reverse(finding.bytes)));
+    findings
+}
+
+fn look(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut claims = Claims::new(scene);
+    let mut findings: Vec<Finding> = Vec::new();
+    // Where nobody gave names, as in snapshots, nothing can be told of tensors.
+    let detectors =
+        if scene.anatomy.has_names { &detectors::ALL[..] } else { &detectors::NAMELESS };
+    for detect in detectors {
+        findings.extend(detect(scene, &mut claims));
+    }
     findings
 }

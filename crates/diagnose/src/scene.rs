@@ -8,7 +8,7 @@ use recording::{Category, Phase};
 use crate::finding::Finding;
 use crate::roles::{Role, role};
 
-/// Less than this part of the whole, in thousandths, is not worth a finding of its own.
+/// Of one screen: 1 %.
 const LEAST: u64 = 10;
 
 /// A tensor that is alive, or the request that failed.
@@ -44,6 +44,8 @@ pub struct Scene<'a> {
     pub things: Vec<Thing<'a>>,
     /// Bytes of them all.
     pub total: u64,
+    /// Less than this part of the whole, in thousandths, is not worth a finding of its own.
+    pub least: u64,
     classes: HashMap<&'a str, &'a str>,
 }
 
@@ -73,7 +75,7 @@ impl<'a> Scene<'a> {
         let total = sum(things.iter().map(|thing| thing.tensor.block));
         let modules = anatomy.modules.iter();
         let classes = modules.map(|(path, class)| (path.as_str(), class.as_str())).collect();
-        Scene { anatomy, at, things, total, classes }
+        Scene { anatomy, at, things, total, least: LEAST, classes }
     }
 
     /// The class of a module; empty if not known.
@@ -88,7 +90,7 @@ impl<'a> Scene<'a> {
 
     /// Is it enough for a finding?
     pub(crate) fn is_worth(&self, bytes: u64) -> bool {
-        u128::from(self.total) * u128::from(LEAST) <= u128::from(bytes) * 1000 && bytes != 0
+        u128::from(self.total) * u128::from(self.least) <= u128::from(bytes) * 1000 && bytes != 0
     }
 
     /// Bytes of blocks.

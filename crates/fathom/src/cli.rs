@@ -176,6 +176,9 @@ pub(crate) struct SweepArguments {
     /// Instead of cards: memories, e.g. `16GiB,24GiB`
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', conflicts_with = "gpu")]
     pub(crate) memory: Vec<String>,
+    /// Also how each cause of the peak grows with each knob: up to four recorded runs a knob
+    #[arg(long)]
+    pub(crate) causes: bool,
     #[command(flatten)]
     pub(crate) trial: TrialArguments,
 }

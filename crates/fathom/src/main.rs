@@ -9,6 +9,7 @@ mod error;
 mod export;
 mod fitting;
 mod fragments;
+mod growth;
 mod launch;
 mod load;
 mod outcome;

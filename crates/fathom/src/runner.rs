@@ -115,6 +115,17 @@ impl OnPhantom {
         })
     }
 
+    /// Runs each without a limit, and records who holds the memory.
+    pub(crate) fn record_each(&mut self, values: &[Vec<String>]) -> Result<Vec<Run>> {
+        self.progress.expect(values.len());
+        let trial = |values: &Vec<String>| {
+            let values = values.clone();
+            self.wanted(&Trial { values, card: 0, memory: Memory::Unlimited })
+        };
+        let wanted = values.iter().map(|values| Wanted { record: true, ..trial(values) }).collect();
+        Ok(self.run_each(wanted)?.into_iter().map(|(_, run)| run).collect())
+    }
+
     fn wanted(&self, trial: &Trial) -> Wanted {
         let mut setting = self.as_given();
         for (knob, value) in self.knobs.iter().zip(&trial.values) {

@@ -12,6 +12,7 @@ use report::sweep::{Row, Scaling, Sweep};
 use crate::cache::Cache;
 use crate::cli::{RunArguments, SweepArguments, TrialArguments};
 use crate::error::Hinted;
+use crate::growth;
 use crate::launch::cache_folder;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
@@ -63,6 +64,9 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
         }
     }
     answer.scaling = scaling(&answer);
+    if arguments.causes {
+        growth::add_causes(&mut answer, &mut runner)?;
+    }
     (answer.run, answer.remembered) = runner.counts;
     answer.wall_seconds = began.elapsed().as_secs_f64();
     answer.notes = notes(&answer, &runner);
@@ -310,7 +314,8 @@ fn scaling(answer: &Sweep) -> Vec<Scaling> {
         line.dedup_by_key(|point| point.0);
         let Some(exponent) = law::exponent(&line) else { continue };
         let exact = fit::Law::through(&line).is_some_and(|law| law.worst == 0.0);
-        all.push(Scaling { knob: knob.name.clone(), exponent, exact });
+        let (cause, share) = (None, 1.0);
+        all.push(Scaling { knob: knob.name.clone(), cause, share, exponent, exact });
     }
     all
 }

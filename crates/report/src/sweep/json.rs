@@ -62,7 +62,9 @@ struct Largest<'a> {
 struct Scaling<'a> {
     knob: &'a str,
     exponent: f64,
+    /// `peak_allocated_bytes`, or the id of a cause.
     of: &'static str,
+    share_of_peak: f64,
     exact: bool,
 }
 
@@ -98,7 +100,8 @@ pub fn json(sweep: &Sweep) -> String {
             .map(|scaling| Scaling {
                 knob: &scaling.knob,
                 exponent: scaling.exponent,
-                of: "peak_allocated_bytes",
+                of: scaling.cause.unwrap_or("peak_allocated_bytes"),
+                share_of_peak: scaling.share,
                 exact: scaling.exact,
             })
             .collect(),

@@ -1,5 +1,6 @@
 //! What `fathom sweep` found, as text and as `fathom.sweep/1`.
 
+mod growth;
 mod json;
 mod terminal;
 
@@ -40,11 +41,15 @@ pub struct Row {
     pub largest: Largest,
 }
 
-/// How the allocated peak grows with a knob.
+/// How the allocated peak, or one of its causes, grows with a knob.
 #[derive(Clone, Debug)]
 pub struct Scaling {
     /// The knob.
     pub knob: String,
+    /// The cause, by the id of its findings; `None` for the whole peak.
+    pub cause: Option<&'static str>,
+    /// Part of the peak at the knob's largest value, from 0 to 1.
+    pub share: f64,
     /// `e` of `a + b·x^e`.
     pub exponent: f64,
     /// Whether a polynomial goes through all runs to the byte.

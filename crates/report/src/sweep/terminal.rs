@@ -16,13 +16,7 @@ pub fn terminal(sweep: &Sweep, palette: Palette) -> String {
     if !sweep.points.is_empty() {
         text += &matrix(sweep, palette);
     }
-    for scaling in &sweep.scaling {
-        let how = if scaling.exact { "exactly, in every run" } else { "fitted" };
-        text += &format!(
-            "growth   with {}: as its power of {:.2} ({how})\n",
-            scaling.knob, scaling.exponent
-        );
-    }
+    text += &super::growth::growth(&sweep.scaling);
     text += &format!(
         "trials   {} run, {} remembered, {:.1} s\n",
         sweep.run, sweep.remembered, sweep.wall_seconds
