@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from case import fires, randn, spares, train
 
@@ -70,21 +71,25 @@ def fused_with_a_mask():
     train(Heads(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, mask)).cuda(), tokens())
 
 
-@fires("attention-matrices", "its mask needs a gradient", FUSED)
-def learned_mask():
+@spares("attention-matrices")
+def fused_with_a_learned_mask():
+    """The memory-efficient backend gives a mask its gradient."""
+
     class Biased(nn.Module):
         def __init__(self):
             super().__init__()
             self.bias = nn.Parameter(torch.zeros(HEADS, TOKENS, TOKENS))
-            self.heads = Heads(self.attend)
-
-        def attend(self, q, k, v):
-            return F.scaled_dot_product_attention(q, k, v, self.bias)  # HERE
+            self.heads = Heads(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, self.bias))
 
         def forward(self, x):
             return self.heads(x)
 
     train(Biased().cuda(), tokens())
+
+
+@spares("attention-matrices")
+def fused_with_a_wide_head():
+    train(Heads(F.scaled_dot_product_attention, heads=1).cuda(), randn(BATCH, 4 * TOKENS, WIDTH))
 
 
 @fires("attention-matrices", "its tensors are float64", FUSED)
@@ -95,12 +100,47 @@ def double_precision():
     train(Heads(attend).cuda().double(), tokens(dtype=torch.float64))
 
 
-@fires("attention-matrices", "a head of 512 is wider than 256", FUSED)
-def wide_head():
+@fires("attention-matrices", "a head of 2 is no multiple of 4", FUSED)
+def narrow_heads():
     def attend(q, k, v):
         return F.scaled_dot_product_attention(q, k, v)  # HERE
 
-    train(Heads(attend, heads=1).cuda(), randn(BATCH, 4 * TOKENS, WIDTH))
+    train(Heads(attend, heads=WIDTH // 2).cuda(), randn(1, TOKENS, WIDTH))
+
+
+@fires("attention-matrices", "the fused backends are switched off", FUSED)
+def switched_off():
+    def attend(q, k, v):
+        with sdpa_kernel(SDPBackend.MATH):
+            return F.scaled_dot_product_attention(q, k, v)  # HERE
+
+    train(Heads(attend).cuda(), tokens())
+
+
+@fires("attention-matrices", "multiplies by itself", FUSED)
+def as_many_tokens_as_features():
+    """Features of 512 tokens are matrices of 512 x 512 too, but not of attention."""
+
+    def attend(q, k, v):
+        return (q @ k.transpose(-2, -1)).softmax(-1) @ v  # HERE
+
+    train(Heads(attend).cuda(), randn(16, WIDTH, WIDTH))
+
+
+@spares("attention-matrices")
+def deformable_attention():
+    """A softmax over the points of each head: no pairs of tokens, whatever the class is called."""
+
+    class DeformableAttention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weights, self.value = nn.Linear(WIDTH, HEADS * 16), nn.Linear(WIDTH, HEADS * 16)
+
+        def forward(self, x):
+            weights = self.weights(x).unflatten(-1, (HEADS, 16)).softmax(-1)
+            return weights * self.value(x).unflatten(-1, (HEADS, 16))
+
+    train(DeformableAttention().cuda(), randn(16, TOKENS, WIDTH))
 
 
 @spares("attention-matrices")

@@ -63,6 +63,17 @@ def one_hot():
     train(Calls(forward, fc=nn.Linear(5000, 64)).cuda(), torch.zeros(8, 1024, dtype=torch.int64, device="cuda"))
 
 
+@fires("one-hot", "one index becomes 512 numbers", {"indices": "exact"})
+def one_hot_without_its_integers():
+    """By the backward pass only the copy in float32 is left."""
+
+    def forward(self, indices):
+        return self.fc(F.one_hot(indices, 512).float()).tanh()  # HERE
+
+    train(Calls(forward, fc=nn.Linear(512, 2048)).cuda(), torch.zeros(8, 1024, dtype=torch.int64, device="cuda"))
+    return 8 * 1024 * 512 * 4
+
+
 @spares("one-hot")
 def embedding():
     train(nn.Embedding(5000, 64).cuda(), torch.zeros(64, 1024, dtype=torch.int64, device="cuda"))
@@ -116,6 +127,24 @@ def enlarged_after_a_convolution():
     train(Calls(forward, one=nn.Conv2d(3, 64, 1), two=nn.Conv2d(64, 8, 3, padding=1)).cuda(), randn(4, 3, 32, 32))
 
 
+@spares("upsampled-maps")
+def made_smaller_before_a_convolution():
+    def forward(self, x):
+        return self.two(F.interpolate(self.one(x), scale_factor=0.5))
+
+    train(Calls(forward, one=nn.Conv2d(3, 16, 1), two=nn.Conv2d(16, 8, 3, padding=1)).cuda(), randn(4, 3, 256, 256))
+
+
+@spares("upsampled-maps")
+def channels_into_space_before_a_convolution():
+    """A pixel shuffle moves numbers, it adds none."""
+
+    def forward(self, x):
+        return self.two(F.pixel_shuffle(self.one(x), 4))
+
+    train(Calls(forward, one=nn.Conv2d(3, 256, 1), two=nn.Conv2d(16, 8, 3, padding=1)).cuda(), randn(4, 3, 64, 64))
+
+
 # -- losses -------------------------------------------------------------------------------------------
 
 VOCABULARY = 32000
@@ -147,6 +176,13 @@ def regression_of_many_features():
         return F.mse_loss(features, torch.zeros_like(features))
 
     train(nn.Linear(256, 4096).cuda(), randn(8, 1024, 256), loss=loss)
+
+
+@fires("loss-logits", "logits over 2048 classes", {"chunked-cross-entropy": "numerically equal"})
+def features_as_wide_as_the_vocabulary():
+    """Hidden layers of the same width are no logits."""
+    layers = [layer for _ in range(4) for layer in (nn.Linear(2048, 2048), nn.LayerNorm(2048))]
+    train(nn.Sequential(*layers, nn.Linear(2048, 2048)).cuda(), randn(4, 1024, 2048), loss=next_token)
 
 
 @spares("loss-logits")

@@ -3,7 +3,6 @@
 import torch
 from torch import nn
 
-from blowups import Calls
 from case import fires, randn, spares, train
 from copies import wide
 from training import mlp
@@ -22,23 +21,23 @@ def maps():
     train(convolutions().cuda(), randn(16, 32, 128, 128))
 
 
-@fires("activations", "of 16384 rows", {"amp-bf16": "changes precision"})
+@fires("activations", "of 65536 rows", {"amp-bf16": "changes precision"})
 @spares("feature-maps", "model-state")
 def rows():
-    train(mlp().cuda(), randn(16384, 512))
+    train(mlp().cuda(), randn(65536, 512))
 
 
 @fires("model-state", "parameters", {"freeze": "changes the function"})
 @spares("activations", "feature-maps", "inputs")
 def state():
-    train(wide().cuda(), randn(8, 1024), optimizer=None)
+    train(wide().cuda(), randn(8, 1024))
 
 
 @fires("inputs", "", {"inputs": "changes the function"})
 @spares("buffers")
 def large_inputs():
     train(nn.Linear(512, 4).cuda(), randn(16384, 512))
-    return 16384 * 512 * 4
+    return 16384 * 512 * 4 + 512  # and the number that a backward pass begins with
 
 
 @fires("buffers")
@@ -58,7 +57,7 @@ def a_table_of_positions():
 
 @fires("workspace", "cuDNN", {"channels-last": "numerically equal"})
 def scratch_of_a_convolution():
-    train(convolutions(1).cuda(), randn(16, 32, 128, 128))
+    train(nn.Sequential(nn.Conv2d(3, 64, 1), nn.Conv2d(64, 8, 3, padding=1)).cuda(), randn(4, 3, 256, 256))
 
 
 @fires("workspace", "cudnn.benchmark is on", {"cudnn-benchmark": "numerically equal"})
@@ -73,18 +72,25 @@ def no_scratch():
 
 
 @fires("fragmentation", "in holes between blocks", {"allocator": "exact"})
-def batches_that_grow():
-    """Each is a little larger than the hole that the last one left."""
-    model = Calls(lambda self, x: self.fc(x).tanh().exp(), fc=nn.Linear(512, 512)).cuda()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def small_tensors_in_large_holes():
+    """Each batch leaves a segment, and what is kept of it lies there: the next batch does not fit any more."""
+    model = nn.Linear(512, 512).cuda()
     kept = []
-    for step in range(6):
+    for _ in range(5):
+        batch = randn(65536, 512)
+        del batch
         kept.append(randn(1024, 512))
-        model(randn(16384 + 4096 * step, 512)).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
+        train(model, kept[-1], steps=1)
+
+
+@fires("fragmentation", "in segments that are wholly free")
+def batches_that_grow():
+    """What a batch leaves is too small for the next; but the cache gives it back when memory runs out."""
+    model = nn.Linear(512, 512).cuda()
+    for step in range(6):
+        train(model, randn(16384 + 4096 * step, 512), steps=1)
 
 
 @spares("fragmentation")
 def batches_of_one_size():
-    train(mlp().cuda(), randn(16384, 512))
+    train(mlp().cuda(), randn(65536, 512))

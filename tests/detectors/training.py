@@ -84,7 +84,7 @@ def a_graph_that_is_kept():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(3):
         loss = model(randn(4096, 512)).sum()
-        loss.backward(retain_graph=True)  # HERE
+        loss.backward(retain_graph=True)
         other = model(randn(4096, 512)).sum()
         (loss + other).backward()
         optimizer.step()
@@ -112,31 +112,25 @@ def a_penalty_on_gradients():
 # -- evaluation ---------------------------------------------------------------------------------------
 
 
-def evaluate(model):
+def evaluated(evaluate):
+    """A step, and then an evaluation with larger batches."""
+    model = mlp().cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model.train()
     model(randn(64, 512)).sum().backward()
     optimizer.step()
     optimizer.zero_grad()
     model.eval()
+    evaluate(model)
 
 
 @fires("evaluation-with-grad", "while gradients were on", {"no-grad": "exact"})
 def evaluation_with_gradients():
-    model = mlp().cuda()
-    evaluate(model)
-    for _ in range(2):
-        result = model(randn(16384, 512))
-        del result
+    evaluated(lambda model: model(randn(16384, 512)))
 
 
 @spares("evaluation-with-grad")
 def evaluation_without_gradients():
-    model = mlp().cuda()
-    evaluate(model)
-    with torch.no_grad():
-        for _ in range(2):
-            model(randn(16384, 512))
+    evaluated(torch.no_grad()(lambda model: model(randn(16384, 512))))
 
 
 @spares("evaluation-with-grad")
@@ -156,12 +150,20 @@ def big_steps(body, optimizer=torch.optim.SGD, **options):
         body(model, optimizer)
 
 
+def with_a_metric(model):
+    """A loss, and something to log whose intermediate results put the peak into the forward pass."""
+    y = model(randn(8192, 2048))
+    with torch.no_grad():
+        torch.stack([y.softmax(-1)] * 6).mean()
+    return y.mean()
+
+
 @fires("gradients-in-forward", "The optimizer has used them", {"zero-grad": "exact"})
 def gradients_freed_after_the_forward_pass():
     def body(model, optimizer):
-        y = model(randn(16384, 2048))
+        loss = with_a_metric(model)
         optimizer.zero_grad()
-        y.mean().backward()
+        loss.backward()
         optimizer.step()
 
     big_steps(body)
@@ -172,7 +174,7 @@ def gradients_freed_after_the_forward_pass():
 def gradients_freed_before_the_forward_pass():
     def body(model, optimizer):
         optimizer.zero_grad()
-        model(randn(16384, 2048)).mean().backward()
+        with_a_metric(model).backward()
         optimizer.step()
 
     big_steps(body)
@@ -182,13 +184,12 @@ def gradients_freed_before_the_forward_pass():
 def gradients_that_are_accumulated():
     def body(model, optimizer):
         for _ in range(2):
-            y = model(randn(16384, 2048)).exp()
-            y.sum().backward()
-            del y
+            with_a_metric(model).backward()
         optimizer.step()
         optimizer.zero_grad()
 
     big_steps(body)
+    return 4 * 16 * MIB
 
 
 @fires("optimizer-temporaries", "foreach", {"fused-optimizer": "numerically equal", "no-foreach": "numerically equal"})

@@ -1,6 +1,6 @@
 //! The moment that is looked at: everything alive there, and who has been claimed by a finding.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anatomy::{Anatomy, Dissection, Tensor};
 use recording::{Category, Phase};
@@ -197,6 +197,20 @@ impl Claims {
         all.filter(|(index, thing)| !self.is_taken[*index] && is_wanted(thing))
             .map(|(index, _)| index)
             .collect()
+    }
+
+    /// These, and what is free, of their sizes and modules, and of a shape that nobody noted: gradients
+    /// that no node has taken up yet.
+    pub(crate) fn with_shapeless(&self, scene: &Scene<'_>, mut members: Vec<usize>) -> Vec<usize> {
+        let kind = |thing: &Thing<'_>| (thing.tensor.origin.module.clone(), thing.tensor.bytes);
+        let kinds: HashSet<(String, u64)> =
+            members.iter().map(|index| kind(&scene.things[*index])).collect();
+        members.extend(self.free(scene, |thing| {
+            thing.is_of_a_pass() && thing.tensor.dtype.is_empty() && kinds.contains(&kind(thing))
+        }));
+        members.sort_unstable();
+        members.dedup();
+        members
     }
 
     /// From here on they are counted.
