@@ -106,6 +106,12 @@ class Facts:
             shape = "x".join(map(str, reversed(sizes)))
             self.add("outer", f"module={self.modules.paths[module] or '-'} operator={func.__name__} shape={shape}")
 
+    def distances(self, module, func, args, kwargs):
+        """`cdist(one, other)`: as many numbers as there are pairs."""
+        if len(args) > 1:
+            shape = "x".join(map(str, (*args[0].shape[:-1], args[1].shape[-2])))
+            self.add("outer", f"module={self.modules.paths[module] or '-'} operator=cdist shape={shape}")
+
     def module_called(self, number, module, args, kwargs):
         """Arguments that decide how a module works: looked at once."""
         self.asked.add(number)
@@ -196,4 +202,6 @@ LOOKS = {
     torch.nn.functional.scaled_dot_product_attention: Facts.attention,
     torch._C._nn.im2col: Facts.unfolded,
     torch.nn.functional.one_hot: Facts.one_hot,
+    torch._C._VariableFunctions.cdist: Facts.distances,
+    torch.cdist: Facts.distances,
 }

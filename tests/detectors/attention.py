@@ -10,6 +10,9 @@ from case import fires, randn, spares, train
 BATCH, HEADS, TOKENS, HEAD = 4, 8, 1024, 64
 WIDTH = HEADS * HEAD
 MATRIX = BATCH * HEADS * TOKENS * TOKENS * 4
+# At the peak, which is in the backward pass of the softmax: the probabilities and their gradient, that of the scores, and
+# the product of the first two.
+AT_ONCE = 4
 FUSED = {"fused-attention": "numerically equal", "checkpoint": "numerically equal"}
 
 
@@ -44,6 +47,7 @@ def tokens(**options):
 @fires("attention-matrices", "need_weights=True is its default", FUSED)
 def weights_are_wanted():
     train(Whole(need_weights=True).cuda(), tokens())
+    return AT_ONCE * MATRIX
 
 
 @spares("attention-matrices")
@@ -58,6 +62,7 @@ def softmax_by_hand():
         return scores.softmax(-1) @ v  # HERE
 
     train(Heads(attend).cuda(), tokens())
+    return AT_ONCE * MATRIX
 
 
 @spares("attention-matrices")
@@ -98,6 +103,7 @@ def double_precision():
         return F.scaled_dot_product_attention(q, k, v)  # HERE
 
     train(Heads(attend).cuda().double(), tokens(dtype=torch.float64))
+    return AT_ONCE * 2 * MATRIX
 
 
 @fires("attention-matrices", "a head of 2 is no multiple of 4", FUSED)
@@ -106,6 +112,7 @@ def narrow_heads():
         return F.scaled_dot_product_attention(q, k, v)  # HERE
 
     train(Heads(attend, heads=WIDTH // 2).cuda(), randn(1, TOKENS, WIDTH))
+    return AT_ONCE * WIDTH // 2 * TOKENS**2 * 4
 
 
 @fires("attention-matrices", "the fused backends are switched off", FUSED)
@@ -115,6 +122,7 @@ def switched_off():
             return F.scaled_dot_product_attention(q, k, v)  # HERE
 
     train(Heads(attend).cuda(), tokens())
+    return AT_ONCE * MATRIX
 
 
 @fires("attention-matrices", "multiplies by itself", FUSED)
@@ -125,6 +133,7 @@ def as_many_tokens_as_features():
         return (q @ k.transpose(-2, -1)).softmax(-1) @ v  # HERE
 
     train(Heads(attend).cuda(), randn(16, WIDTH, WIDTH))
+    return AT_ONCE * 16 * HEADS * WIDTH**2 * 4
 
 
 @spares("attention-matrices")

@@ -30,6 +30,7 @@ def windows():
         return columns * self.gate
 
     train(Calls(forward, conv=nn.Conv2d(3, 32, 1), gate=nn.Parameter(torch.ones(32 * 49, 1))).cuda(), randn(2, 3, 128, 128))
+    return 3 * 2 * 32 * 49 * 128 * 128 * 4  # the windows, and two gradients of that size
 
 
 @spares("unfold")
@@ -61,6 +62,7 @@ def one_hot():
         return self.fc(vectors)
 
     train(Calls(forward, fc=nn.Linear(5000, 64)).cuda(), torch.zeros(8, 1024, dtype=torch.int64, device="cuda"))
+    return 8 * 1024 * 5000 * (8 + 4)  # of int64 and of float32
 
 
 @fires("one-hot", "one index becomes 512 numbers", {"indices": "exact"})
@@ -86,6 +88,7 @@ def differences_of_points():
         return (x[:, :, None] - x[:, None]).square()  # HERE
 
     train(Calls(forward, fc=nn.Linear(3, 16)).cuda(), randn(4, 1024, 3))
+    return 4 * 4 * 1024 * 1024 * 16 * 4  # the differences, and three gradients on the way to them
 
 
 @fires("pairwise", "", {"tiles": "numerically equal"})
@@ -157,10 +160,12 @@ def next_token(logits):
 
 @fires("loss-logits", "logits over 32000 classes", {"chunked-cross-entropy": "numerically equal"})
 def a_vocabulary():
-    def forward(self, x):
-        return self.head(x)  # HERE
+    def loss(logits):
+        targets = torch.zeros(4, 1024, dtype=torch.int64, device="cuda")
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())  # HERE
 
-    train(Calls(forward, head=nn.Linear(256, VOCABULARY)).cuda(), randn(4, 1024, 256), loss=next_token)
+    train(nn.Linear(256, VOCABULARY).cuda(), randn(4, 1024, 256), loss=loss)
+    return 3 * 4 * 1024 * VOCABULARY * 4  # log-softmax, its gradient, that of the logits
 
 
 @spares("loss-logits")
@@ -183,6 +188,7 @@ def features_as_wide_as_the_vocabulary():
     """Hidden layers of the same width are no logits."""
     layers = [layer for _ in range(4) for layer in (nn.Linear(2048, 2048), nn.LayerNorm(2048))]
     train(nn.Sequential(*layers, nn.Linear(2048, 2048)).cuda(), randn(4, 1024, 2048), loss=next_token)
+    return 4 * 1024 * 2048 * 4  # the gradient of the logits
 
 
 @spares("loss-logits")

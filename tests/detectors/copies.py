@@ -65,6 +65,7 @@ def casts_of_weights():
         return y.float().sum()
 
     in_bfloat16(lambda: train(wide().cuda(), randn(64, 1024), loss=loss))
+    return 4 * 1024 * 1024 * 2
 
 
 @spares("autocast-casts")
@@ -73,12 +74,14 @@ def a_model_in_bfloat16():
 
 
 ROWS = (16, 1024, 512)
+SIZE = 16 * 1024 * 512 * 4
 
 
 @fires("norms-in-float32", "although autocast is bfloat16")
 def layer_norms_under_autocast():
     layers = [layer for _ in range(3) for layer in (nn.Linear(512, 512), nn.LayerNorm(512))]
     in_bfloat16(lambda: train(nn.Sequential(*layers).cuda(), randn(*ROWS)))
+    return 3 * SIZE
 
 
 @spares("norms-in-float32")
@@ -95,9 +98,6 @@ def batch_norms_under_autocast():
 
 
 # -- activations --------------------------------------------------------------------------------------
-
-SIZE = 16 * 1024 * 512 * 4
-
 
 @fires("duplicates", "clone", {"remove-copy": "exact"})
 def a_clone():

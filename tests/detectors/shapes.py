@@ -19,6 +19,7 @@ def convolutions(layers=4):
 @spares("activations")
 def maps():
     train(convolutions().cuda(), randn(16, 32, 128, 128))
+    return (4 + 3 + 2) * 16 * 32 * 128 * 128 * 4  # inputs of norms, of convolutions, and two gradients
 
 
 @fires("activations", "of 65536 rows", {"amp-bf16": "changes precision"})
@@ -31,6 +32,7 @@ def rows():
 @spares("activations", "feature-maps", "inputs")
 def state():
     train(wide().cuda(), randn(8, 1024))
+    return 2 * 4 * 1024 * 1024 * 4
 
 
 @fires("inputs", "", {"inputs": "changes the function"})

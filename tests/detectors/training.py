@@ -40,6 +40,7 @@ def losses_in_a_list():
         return y.sum()
 
     loop(body)
+    return 4 * 4096 * 512 * 4
 
 
 @fires("growth", "tensors of earlier steps stay alive", {"detach": "exact"})
@@ -52,6 +53,7 @@ def outputs_in_a_list():
         return y.sum()
 
     loop(body)
+    return 4 * 4096 * 512 * 4
 
 
 @spares("growth")
@@ -89,6 +91,7 @@ def a_graph_that_is_kept():
         (loss + other).backward()
         optimizer.step()
         optimizer.zero_grad()
+    return 4 * 4096 * 512 * 4
 
 
 @spares("retained-graph")
@@ -126,6 +129,7 @@ def evaluated(evaluate):
 @fires("evaluation-with-grad", "while gradients were on", {"no-grad": "exact"})
 def evaluation_with_gradients():
     evaluated(lambda model: model(randn(16384, 512)))
+    return 5 * 16384 * 512 * 4  # the results of four functions, and of the layer before the last
 
 
 @spares("evaluation-with-grad")
@@ -195,6 +199,7 @@ def gradients_that_are_accumulated():
 @fires("optimizer-temporaries", "foreach", {"fused-optimizer": "numerically equal", "no-foreach": "numerically equal"})
 def a_step_on_lists():
     big_steps(one_step, torch.optim.Adam, foreach=True)
+    return 4 * 2048 * 2048 * 4
 
 
 @spares("optimizer-temporaries")
@@ -250,6 +255,7 @@ def frozen_behind_a_prompt():
     model = Calls(lambda self, x: self.body(x + self.prompt), body=mlp(), prompt=nn.Parameter(torch.zeros(512)))
     model.body.requires_grad_(False)
     train(model.cuda(), randn(16384, 512))
+    return 4 * 16384 * 512 * 4
 
 
 @spares("frozen-layers-save")
@@ -289,6 +295,7 @@ class Body(nn.Module):
 @fires("checkpointing-misses", "none of its modules ran again", {"whole-checkpoint": "numerically equal"})
 def a_switch_that_nobody_looks_at():
     train(Body(is_looked_at=False).cuda(), randn(16384, 512))
+    return 11 * 16384 * 512 * 4  # all inputs of layers but the first, which is no activation
 
 
 @spares("checkpointing-misses")
@@ -307,3 +314,4 @@ def a_switch_for_the_smaller_part():
         return self.rest(self.body(x))
 
     train(Calls(forward, body=Body(is_looked_at=True), rest=mlp(layers=12)).cuda(), randn(16384, 512))
+    return 12 * 16384 * 512 * 4

@@ -26,7 +26,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             || (thing.is_of_a_pass()
                 && is_wide(thing, &classes)
                 && !is_kept_for_a_layer(thing)
-                && (modules.contains(thing.module()) || thing.made_by() == Role::Linear))
+                && (modules.contains(thing.module()) || is_of_a_head(thing)))
     });
     let members = claims.with_shapeless(scene, members);
     let Some(vocabulary) = classes.last() else { return Vec::new() };
@@ -61,6 +61,11 @@ fn classes(thing: &Thing<'_>) -> Option<u64> {
 /// Has it as many classes as logits have?
 fn is_wide(thing: &Thing<'_>, wanted: &BTreeSet<u64>) -> bool {
     classes(thing).is_some_and(|own| wanted.contains(&own))
+}
+
+/// Made by a layer of the forward pass.
+fn is_of_a_head(thing: &Thing<'_>) -> bool {
+    !thing.operator().is_empty() && thing.made_by() == Role::Linear
 }
 
 /// Features may be as wide as a vocabulary; but layers keep them.
