@@ -4,6 +4,7 @@ All cases are forks of one process, so torch is imported once. What they expect 
 """
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -83,11 +84,8 @@ def test_what_is_counted_adds_up(cases, name):
 
 
 def test_every_detector_has_a_case_and_a_near_miss(cases):
-    known = {
-        word.split('"')[0]
-        for path in (ROOT / "crates" / "diagnose" / "src" / "detectors").glob("*.rs")
-        for word in path.read_text().split('(scene, "')[1:]
-    }
+    listed = (ROOT / "crates" / "diagnose" / "src" / "detectors" / "mod.rs").read_text().split("IDS:")[1].split("];")[0]
+    known = set(re.findall(r'"([a-z0-9-]+)"', listed)) - ELSEWHERE
     fired = {row["id"] for case in cases.values() for row in case["expected"] if row["fires"]}
     spared = {row["id"] for case in cases.values() for row in case["expected"] if not row["fires"]}
-    assert known - ELSEWHERE <= fired and known - ELSEWHERE <= spared
+    assert len(known) > 20 and (known - fired, known - spared) == (set(), set())

@@ -208,7 +208,8 @@ impl<'a> Knife<'a> {
         let mut passes: Vec<usize> =
             self.lives.names_of(life).iter().filter(kept).map(pass).collect();
         passes.dedup();
-        let has_ended = |pass: &&usize| self.backward_ends.get(**pass).is_some_and(|end| *end <= time);
+        let has_ended =
+            |pass: &&usize| self.backward_ends.get(**pass).is_some_and(|end| *end <= time);
         passes.iter().filter(has_ended).count() as u32
     }
 

@@ -21,6 +21,7 @@ mod words;
 
 use anatomy::Anatomy;
 
+pub use detectors::IDS;
 pub use finding::{Evidence, Finding, Whole};
 pub use remedies::{Label, Remedy};
 

@@ -70,7 +70,7 @@ impl<'a> Scene<'a> {
         let mut things: Vec<Thing<'a>> =
             refused.map(|tensor| thing(tensor, true)).into_iter().collect();
         things.extend(at.tensors.iter().map(|tensor| thing(tensor, false)));
-        let total = things.iter().map(|thing| thing.tensor.block).sum();
+        let total = sum(things.iter().map(|thing| thing.tensor.block));
         let modules = anatomy.modules.iter();
         let classes = modules.map(|(path, class)| (path.as_str(), class.as_str())).collect();
         Scene { anatomy, at, things, total, classes }
@@ -93,7 +93,7 @@ impl<'a> Scene<'a> {
 
     /// Bytes of blocks.
     pub(crate) fn bytes(&self, members: &[usize]) -> u64 {
-        members.iter().map(|index| self.things[*index].tensor.block).sum()
+        sum(members.iter().map(|index| self.things[*index].tensor.block))
     }
 }
 
@@ -144,7 +144,9 @@ impl<'a> Thing<'a> {
 
     /// How many elements, if the shape is known.
     pub(crate) fn elements(&self) -> Option<u64> {
-        (!self.tensor.dtype.is_empty()).then(|| self.tensor.shape.iter().product())
+        let mut sizes = self.tensor.shape.iter();
+        let is_known = !self.tensor.dtype.is_empty();
+        is_known.then(|| sizes.try_fold(1u64, |product, size| product.checked_mul(*size)))?
     }
 
     /// The user's file and line.
@@ -160,6 +162,11 @@ impl<'a> Thing<'a> {
             None => self.tensor.category.name().replace('_', " "),
         }
     }
+}
+
+/// Files come from anywhere: a sum of what they say must not overflow.
+fn sum(sizes: impl Iterator<Item = u64>) -> u64 {
+    sizes.fold(0, u64::saturating_add)
 }
 
 /// `ConvolutionBackward0.input in down1.conv` and the others that keep a tensor.

@@ -43,7 +43,7 @@ pub(crate) fn evidence(scene: &Scene<'_>, members: &[usize]) -> Vec<Evidence> {
             kinds.push((evidence, Pattern::default()));
         }
         let (evidence, modules) = &mut kinds[place];
-        evidence.bytes += tensor.block;
+        evidence.bytes = evidence.bytes.saturating_add(tensor.block);
         evidence.count += 1;
         modules.add(&origin.module);
     }
@@ -79,9 +79,13 @@ pub(crate) fn below(scene: &Scene<'_>, members: &[usize], path: &str) -> BTreeMa
         let Some(rest) = inside(thing.module(), path) else { continue };
         let Some(name) = rest.split('.').next().filter(|name| !name.is_empty()) else { continue };
         let name = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-        *sums.entry(name).or_default() += thing.tensor.block;
+        add(sums.entry(name).or_default(), thing.tensor.block);
     }
     sums
+}
+
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }
 
 /// What of a module's path is below another.
@@ -114,7 +118,7 @@ pub(crate) fn is_spread(scene: &Scene<'_>, members: &[usize]) -> bool {
     for index in members {
         let thing = &scene.things[*index];
         let block = thing.module().rsplit_once('.').map_or("", |(above, _)| above);
-        *blocks.entry(block).or_default() += thing.tensor.block;
+        add(blocks.entry(block).or_default(), thing.tensor.block);
     }
     let largest = blocks.values().copied().max().unwrap_or(0);
     3 <= blocks.len() && largest.saturating_mul(2) <= scene.bytes(members)
@@ -132,7 +136,7 @@ pub(crate) fn roles(scene: &Scene<'_>, members: &[usize]) -> String {
     for index in members {
         let thing = &scene.things[*index];
         let role: Role = thing.kept_for();
-        *sums.entry(role.name()).or_default() += thing.tensor.block;
+        add(sums.entry(role.name()).or_default(), thing.tensor.block);
     }
     let mut rows: Vec<(&str, u64)> = sums.into_iter().collect();
     rows.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));

@@ -113,7 +113,9 @@ fn has_parts(scene: &Scene<'_>, index: usize) -> bool {
 fn two_or_three_sum_to(sizes: &[u64], wanted: u64) -> bool {
     sizes.iter().enumerate().any(|(first, a)| {
         sizes[first + 1..].iter().enumerate().any(|(second, b)| {
-            a + b == wanted || sizes[first + second + 2..].iter().any(|c| a + b + c == wanted)
+            let two = a.saturating_add(*b);
+            two == wanted
+                || sizes[first + second + 2..].iter().any(|c| two.saturating_add(*c) == wanted)
         })
     })
 }

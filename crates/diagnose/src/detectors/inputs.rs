@@ -19,7 +19,8 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         "Tensors that modules keep besides their parameters: statistics, tables, masks.",
         "the model",
     );
-    let kinds = [(Category::Inputs, inputs, &["inputs", "batch"][..]), (Category::Buffers, buffers, &[])];
+    let kinds =
+        [(Category::Inputs, inputs, &["inputs", "batch"][..]), (Category::Buffers, buffers, &[])];
     let mut findings = Vec::new();
     for (category, (id, title, explanation, scales), ids) in kinds {
         let members = claims.free(scene, |thing| thing.is(category));

@@ -70,6 +70,7 @@ fn is_of_a_head(thing: &Thing<'_>) -> bool {
 
 /// Features may be as wide as a vocabulary; but layers keep them.
 fn is_kept_for_a_layer(thing: &Thing<'_>) -> bool {
-    let layers = [Role::Linear, Role::RowNorm, Role::MapNorm, Role::Convolution, Role::FusedAttention];
+    let layers =
+        [Role::Linear, Role::RowNorm, Role::MapNorm, Role::Convolution, Role::FusedAttention];
     layers.iter().any(|layer| thing.is_kept_for(*layer))
 }

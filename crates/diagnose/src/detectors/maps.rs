@@ -102,7 +102,8 @@ fn is_map(thing: &Thing<'_>) -> bool {
 }
 
 fn is_made_of_maps(thing: &Thing<'_>) -> bool {
-    let roles = [Role::Function, Role::Arithmetic, Role::Copy, Role::Other, Role::ClassLoss, Role::Loss];
+    let roles =
+        [Role::Function, Role::Arithmetic, Role::Copy, Role::Other, Role::ClassLoss, Role::Loss];
     thing.is_of_a_pass() && 3 <= thing.shape().len() && roles.contains(&thing.made_by())
 }
 

@@ -21,9 +21,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     };
     let why = match asked.first() {
         Some(place) => format!("backward(retain_graph=True) is called at {place}."),
-        None => {
-            "Something still refers to them, or to a result whose graph holds them.".to_owned()
-        }
+        None => "Something still refers to them, or to a result whose graph holds them.".to_owned(),
     };
     vec![Finding {
         title: "a graph stays alive after its backward pass".to_owned(),

@@ -93,7 +93,8 @@ fn rows(scene: &Scene<'_>, group: &[usize]) -> Option<Vec<u64>> {
     let mut sums: BTreeMap<&[u64], u64> = BTreeMap::new();
     for index in group {
         if let [rows @ .., _] = scene.things[*index].shape() {
-            *sums.entry(rows).or_default() += scene.things[*index].tensor.block;
+            let sum = sums.entry(rows).or_default();
+            *sum = sum.saturating_add(scene.things[*index].tensor.block);
         }
     }
     let (rows, bytes) = sums.into_iter().max_by_key(|(_, bytes)| *bytes)?;

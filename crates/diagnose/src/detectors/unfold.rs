@@ -55,7 +55,8 @@ fn overlaps(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
     let module = if thing.module().is_empty() { "-" } else { thing.module() };
     let mut calls = scene.anatomy.facts.of("unfolded").iter().filter(|call| {
         let columns = word(call, "columns").and_then(|columns| columns.parse::<u64>().ok());
-        word(call, "module") == Some(module) && thing.shape().get(1).is_none_or(|own| Some(*own) == columns)
+        word(call, "module") == Some(module)
+            && thing.shape().get(1).is_none_or(|own| Some(*own) == columns)
     });
     let times = |call: &String| word(call, "times").and_then(|times| times.parse::<f64>().ok());
     calls.any(|call| times(call).is_some_and(|times| 2.0 <= times))

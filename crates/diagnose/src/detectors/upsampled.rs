@@ -19,8 +19,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
                 && facts.has("upsampled", user.module)
         })
     };
-    let members =
-        claims.free(scene, |thing| thing.is(Category::Activations) && is_for(thing));
+    let members = claims.free(scene, |thing| thing.is(Category::Activations) && is_for(thing));
     let Some(finding) = claims.finding(scene, "upsampled-maps", &members) else {
         return Vec::new();
     };
