@@ -8,14 +8,18 @@ import math
 
 import torch
 
-SDPA = torch.nn.functional.scaled_dot_product_attention
-
 # Functions of two tensors whose result has the sizes of both.
 OUTER = {
     getattr(owner, name)
     for owner in (torch, torch.Tensor)
     for name in "add sub mul div eq ne lt gt maximum minimum atan2 __sub__ __rsub__ __add__ __mul__ __truediv__".split()
     if hasattr(owner, name)
+}
+
+# Functions that copy what they are given, or may.
+COPIES = {
+    getattr(torch.Tensor, name)
+    for name in "clone contiguous to float half bfloat16 double type reshape repeat flatten".split()
 }
 
 # A result this many times as large as either side is noted, if it has this many elements.
@@ -42,8 +46,10 @@ class Facts:
 
     # -- calls --------------------------------------------------------------------------------------
 
-    def attention(self, module, args, kwargs):
+    def attention(self, module, _, args, kwargs):
         """`scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, …)`"""
+        if len(args) < 2:
+            return
         query, key = args[0], args[1]
         mask = args[3] if len(args) > 3 else kwargs.get("attn_mask")
         dropout = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
@@ -52,6 +58,7 @@ class Facts:
             "q": query.shape[-2],
             "k": key.shape[-2],
             "heads": query.shape[-3] if query.dim() > 3 else 1,
+            "groups": key.shape[-3] if key.dim() > 3 else 1,
             "dim": query.shape[-1],
             "dtype": str(query.dtype).removeprefix("torch."),
             "mask": "no" if mask is None else "learned" if mask.requires_grad else "yes",
@@ -60,7 +67,33 @@ class Facts:
         }
         self.add("sdpa", " ".join(f"{key}={value}" for key, value in words.items()))
 
-    def outer(self, module, func, args):
+    def unfolded(self, module, _, args, kwargs):
+        """`im2col(input, kernel, dilation, padding, stride)`: how many times each number is written."""
+        if len(args) < 5 or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in args[1:5]):
+            return
+        sizes = args[0].shape[-2:]
+        places = [
+            (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+            for size, kernel, dilation, padding, stride in zip(sizes, *args[1:5])
+        ]
+        columns = args[0].shape[-3] * math.prod(args[1])
+        times = math.prod(places) * math.prod(args[1]) / max(math.prod(sizes), 1)
+        self.add("unfolded", f"module={self.modules.paths[module] or '-'} columns={columns} times={times:.1f}")
+
+    def one_hot(self, module, _, args, kwargs):
+        """`one_hot(indices, num_classes)`"""
+        classes = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
+        if args and classes > 0:
+            shape = "x".join(map(str, (*args[0].shape, classes)))
+            self.add("one_hot", f"module={self.modules.paths[module] or '-'} shape={shape}")
+
+    def copied(self, module, _, args, kwargs):
+        """A copy of what no function has made: an input. Copies of results are told by what autograd keeps."""
+        source = args[0] if args else None
+        if isinstance(source, torch.Tensor) and source.grad_fn is None and source.is_cuda and source.numel() >= WORTH:
+            self.add("copied", f"module={self.modules.paths[module] or '-'} elements={source.numel()}")
+
+    def outer(self, module, func, args, kwargs):
         """Two tensors that are spread over each other: the result is larger than both."""
         if len(args) < 2 or not (isinstance(args[0], torch.Tensor) and isinstance(args[1], torch.Tensor)):
             return
@@ -72,6 +105,12 @@ class Facts:
         if elements >= WORTH and elements >= SPREAD * max(one.numel(), other.numel()):
             shape = "x".join(map(str, reversed(sizes)))
             self.add("outer", f"module={self.modules.paths[module] or '-'} operator={func.__name__} shape={shape}")
+
+    def distances(self, module, func, args, kwargs):
+        """`cdist(one, other)`: as many numbers as there are pairs."""
+        if len(args) > 1:
+            shape = "x".join(map(str, (*args[0].shape[:-1], args[1].shape[-2])))
+            self.add("outer", f"module={self.modules.paths[module] or '-'} operator=cdist shape={shape}")
 
     def module_called(self, number, module, args, kwargs):
         """Arguments that decide how a module works: looked at once."""
@@ -89,10 +128,11 @@ class Facts:
         if any(isinstance(part, torch.Tensor) and part.requires_grad for part in parts):
             self.evaluated = self.modules.paths[number]
 
-    def backward_begins(self, is_retained, where):
+    def backward_begins(self, keeps_graph, makes_graph, where):
+        """A graph of the graph needs it kept; else somebody asked for that."""
         self.evaluated = None
-        if is_retained:
-            self.add("retained", where)
+        if keeps_graph or makes_graph:
+            self.add("differentiated" if makes_graph else "retained", where)
 
     def settle(self):
         """No backward pass came."""
@@ -107,11 +147,11 @@ class Facts:
         self.add("optimizer", " ".join([type(optimizer).__name__, *words]))
 
     def convolution(self, node, part):
-        """Whether an interpolation made what a convolution keeps."""
+        """Whether an interpolation enlarged what a convolution keeps."""
         source = node.next_functions[0][0] if node.next_functions else None
         while source is not None and source.name() in PASSES:
             source = source.next_functions[0][0]
-        if source is not None and source.name().startswith("Upsample"):
+        if source is not None and source.name().startswith("Upsample") and is_enlarged(source):
             self.add("upsampled", self.modules.paths[part[0]])
 
     # -- the model --------------------------------------------------------------------------------------
@@ -123,17 +163,45 @@ class Facts:
             module = reference and reference()
             if module is None or number not in self.asked:  # a copy of the model that nobody calls
                 continue
-            own = list(module._parameters.values())
-            own = [parameter for parameter in own if parameter is not None]
-            if own and not any(parameter.requires_grad for parameter in own):
-                frozen[self.modules.paths[number]] = None
+            frozen.update(dict.fromkeys(map(self.path, frozen_in(module))))
             if any("checkpoint" in name and value is True for name, value in vars(module).items()):
                 switched[self.modules.paths[number]] = None
+        frozen.pop(None, None)
         for kind, values in (("frozen", frozen), ("checkpointing", switched)):
             if values:
                 self.of_kind[kind] = dict(list(values.items())[:MOST])
         if torch.backends.cudnn.benchmark:
             self.add("cudnn_benchmark", "on")
 
+    def path(self, module):
+        entry = self.modules.known.get(id(module))
+        return self.modules.paths[entry[1]] if entry else None
+
     def table(self):
         return {kind: list(values) for kind, values in self.of_kind.items()}
+
+
+def is_enlarged(node):
+    """Whether an interpolation's result is larger than its input; yes if its node does not say."""
+    before, after = (getattr(node, f"_saved_{name}", None) for name in ("self_sym_sizes", "output_size"))
+    if before is None:
+        before = getattr(node, "_saved_input_sym_sizes", None)
+    return not before or not after or math.prod(after) > math.prod(before[2:])
+
+
+def frozen_in(module):
+    """A module all of whose parameters are frozen, with all in it: an activation function between frozen layers too."""
+    parameters = list(module.parameters())
+    return module.modules() if parameters and not any(parameter.requires_grad for parameter in parameters) else ()
+
+
+# Functions whose arguments are looked at.
+LOOKS = {
+    **dict.fromkeys(OUTER, Facts.outer),
+    **dict.fromkeys(COPIES, Facts.copied),
+    torch.nn.functional.scaled_dot_product_attention: Facts.attention,
+    torch._C._nn.im2col: Facts.unfolded,
+    torch.nn.functional.one_hot: Facts.one_hot,
+    torch._C._VariableFunctions.cdist: Facts.distances,
+    torch.cdist: Facts.distances,
+}

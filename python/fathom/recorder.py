@@ -14,7 +14,7 @@ import torch
 
 from . import history, join, workspaces
 from .backward import Backward, Saved
-from .facts import OUTER, SDPA, Facts
+from .facts import LOOKS, Facts
 from .guard import guarded
 from .modules import Modules
 from .names import FACTORIES, Names, arguments
@@ -83,10 +83,9 @@ class Recorder:
         local.func = func
         if torch.is_autocast_enabled():
             self.note_casts(serial, args)
-        if func is SDPA:
-            self.facts.attention(module, args, kwargs or {})
-        elif func in OUTER:
-            self.facts.outer(module, func, args)
+        look = LOOKS.get(func)
+        if look is not None:
+            look(self.facts, module, func, args, kwargs or {})
 
     def note_result(self, result):
         """Called before `leave_function`: the events of the function come before what is said of its result."""

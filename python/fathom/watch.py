@@ -174,11 +174,12 @@ class Watch:
         torch.autograd._engine_run_backward = run_backward
 
     def note_backward(self, args):
-        """Arguments are (roots, gradients, keep_graph, create_graph, …); a graph of the graph needs it kept."""
+        """Arguments are (roots, gradients, keep_graph, create_graph, …)."""
         if self.recorder is not None:
-            is_retained = len(args) > 3 and bool(args[2]) and not args[3]
-            where = user_frame(sys._getframe(2)) if is_retained else {}
-            self.recorder.facts.backward_begins(is_retained, f"{where.get('file', '?')}:{where.get('line', 0)}")
+            keeps_graph, makes_graph = map(bool, (*args, *4 * [False])[2:4])
+            where = user_frame(sys._getframe(2)) if keeps_graph else {}
+            place = f"{where.get('file', '?')}:{where.get('line', 0)}"
+            self.recorder.facts.backward_begins(keeps_graph, makes_graph, place)
 
     def watch_saving(self):
         inner = torch.save

@@ -171,7 +171,7 @@ pub struct Tensor {
     pub born: When,
     /// When it was given back; `None` if that is not seen.
     pub freed: Option<When>,
-    /// Backward passes that ended while it was alive, up to this moment.
+    /// Backward passes that were to use it and ended while it was alive, up to this moment.
     pub outlived: u32,
 }
 

@@ -10,7 +10,7 @@ use crate::alike::{self, Pattern};
 use crate::anatomy::{Alike, Dissection, LineBytes, Named, Origin, PhaseBytes, Tensor, When};
 use crate::categories::Categories;
 use crate::ledger;
-use crate::lives::{Life, Lives, NEVER};
+use crate::lives::{Life, Lives, NEVER, Naming};
 use crate::modules::Modules;
 use crate::source::Source;
 use crate::tensors;
@@ -198,14 +198,20 @@ impl<'a> Knife<'a> {
             origin: Origin { module, ..self.origin(life.owner) },
             born: life.when,
             freed: (life.freed != NEVER).then(|| self.when(life.freed)),
-            outlived: self.backward_passes(life.born, time),
+            outlived: self.outlived(life, time),
         }
     }
 
-    /// Backward passes that began and ended between two times.
-    fn backward_passes(&self, from: usize, to: usize) -> u32 {
-        let ended = |time: usize| self.backward_ends.partition_point(|end| *end <= time);
-        (ended(to) - ended(from)) as u32
+    /// Backward passes that were to use it and have ended: what a pass reaches is named before it begins.
+    fn outlived(&self, life: &Life, time: usize) -> u32 {
+        let kept = |naming: &&Naming| naming.category == Category::Activations;
+        let pass = |naming: &Naming| self.backward_ends.partition_point(|end| *end < naming.time);
+        let mut passes: Vec<usize> =
+            self.lives.names_of(life).iter().filter(kept).map(pass).collect();
+        passes.dedup();
+        let has_ended =
+            |pass: &&usize| self.backward_ends.get(**pass).is_some_and(|end| *end <= time);
+        passes.iter().filter(has_ended).count() as u32
     }
 
     fn other_names(&self, life: &Life) -> Vec<(Category, String)> {

@@ -57,6 +57,8 @@ pub struct Naming {
     pub category: Category,
     /// And its name.
     pub name: TextId,
+    /// How many events had happened.
+    pub time: usize,
 }
 
 /// A phase that runs from a time on, up to the next.
@@ -268,7 +270,7 @@ impl Pass {
             }
             Mark::Name { address, category, name } => {
                 if let Some(index) = self.containing(address) {
-                    self.lives.names.push(Naming { life: index, category, name });
+                    self.lives.names.push(Naming { life: index, category, name, time });
                     let life = &mut self.lives.list[index as usize];
                     if outranks(category, life.category) {
                         (life.category, life.name) = (category, name);

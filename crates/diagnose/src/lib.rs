@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use anatomy::Anatomy;
 
 pub use ask::{Answer, Effect, ask};
+pub use detectors::IDS;
 pub use finding::{Evidence, Finding, Whole};
 pub use remedies::{Label, Remedy};
 

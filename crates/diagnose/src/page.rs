@@ -57,3 +57,13 @@ pub fn page() -> String {
     }
     page
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_finding_is_on_the_page() {
+        assert_eq!(FINDINGS.map(|(id, _)| id.trim_end_matches(" *")), crate::IDS);
+    }
+}

@@ -15,6 +15,8 @@ pub(crate) enum Role {
     /// One that keeps no matrix.
     FusedAttention,
     Softmax,
+    /// A loss over classes: its logits have one number for each.
+    ClassLoss,
     Loss,
     Upsample,
     Unfold,
@@ -34,7 +36,7 @@ impl Role {
             Role::Linear => "matrix products",
             Role::FusedAttention => "fused attention",
             Role::Softmax => "softmax",
-            Role::Loss => "losses",
+            Role::ClassLoss | Role::Loss => "losses",
             Role::Upsample => "interpolation",
             Role::Unfold => "unfolding",
             Role::Copy => "copies",
@@ -51,10 +53,11 @@ impl Role {
 
 /// Parts of names, lower case, without underscores; the first that a name contains decides.
 #[rustfmt::skip]
-const WORDS: [(Role, &[&str]); 14] = [
+const WORDS: [(Role, &[&str]); 15] = [
     (Role::Other, &["scatter", "gather", "index", "embedding", "onehot"]),
     (Role::FusedAttention, &["scaleddotproduct", "flashattention", "efficientattention", "memoryefficient"]),
-    (Role::Loss, &["logsoftmax", "crossentropy", "nllloss", "mseloss", "l1loss", "huberloss", "kldiv", "ctcloss", "bceloss"]),
+    (Role::Loss, &["binarycrossentropy", "mseloss", "l1loss", "huberloss", "kldiv", "bceloss"]),
+    (Role::ClassLoss, &["logsoftmax", "crossentropy", "nllloss", "ctcloss"]),
     (Role::Softmax, &["softmax"]),
     (Role::MapNorm, &["batchnorm", "groupnorm", "instancenorm"]),
     (Role::RowNorm, &["layernorm", "rmsnorm", "weightnorm"]),
@@ -93,7 +96,8 @@ mod tests {
             (Role::MapNorm, ["batch_norm", "CudnnBatchNormBackward0"]),
             (Role::RowNorm, ["layer_norm", "NativeLayerNormBackward0"]),
             (Role::Softmax, ["softmax", "SoftmaxBackward0"]),
-            (Role::Loss, ["log_softmax", "NllLoss2DBackward0"]),
+            (Role::ClassLoss, ["log_softmax", "NllLoss2DBackward0"]),
+            (Role::Loss, ["mse_loss", "BinaryCrossEntropyWithLogitsBackward0"]),
             (
                 Role::FusedAttention,
                 ["scaled_dot_product_attention", "ScaledDotProductFlashAttentionBackward0"],

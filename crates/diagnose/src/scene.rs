@@ -1,6 +1,6 @@
 //! The moment that is looked at: everything alive there, and who has been claimed by a finding.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anatomy::{Anatomy, Dissection, Tensor};
 use recording::{Category, Phase};
@@ -146,7 +146,9 @@ impl<'a> Thing<'a> {
 
     /// How many elements, if the shape is known.
     pub(crate) fn elements(&self) -> Option<u64> {
-        (!self.tensor.dtype.is_empty()).then(|| self.tensor.shape.iter().product())
+        let mut sizes = self.tensor.shape.iter();
+        let is_known = !self.tensor.dtype.is_empty();
+        is_known.then(|| sizes.try_fold(1u64, |product, size| product.checked_mul(*size)))?
     }
 
     /// The user's file and line.
@@ -164,6 +166,11 @@ impl<'a> Thing<'a> {
     }
 }
 
+/// Files come from anywhere: a sum of what they say must not overflow.
+pub(crate) fn sum(sizes: impl Iterator<Item = u64>) -> u64 {
+    sizes.fold(0, u64::saturating_add)
+}
+
 /// `ConvolutionBackward0.input in down1.conv` and the others that keep a tensor.
 fn users(tensor: &Tensor) -> Vec<User<'_>> {
     let others = tensor.also.iter().map(|(category, name)| (*category, name.as_str()));
@@ -175,11 +182,6 @@ fn user((_, name): (Category, &str)) -> Option<User<'_>> {
     let (what, module) = name.split_once(" in ").unwrap_or((name, ""));
     let (node, field) = what.split_once('.')?;
     Some(User { node, field, module })
-}
-
-/// A file may claim any size: sums stay in range.
-pub(crate) fn sum(sizes: impl Iterator<Item = u64>) -> u64 {
-    sizes.fold(0, u64::saturating_add)
 }
 
 /// Which things are counted by a finding.
@@ -204,6 +206,20 @@ impl Claims {
         all.filter(|(index, thing)| !self.is_taken[*index] && is_wanted(thing))
             .map(|(index, _)| index)
             .collect()
+    }
+
+    /// These, and what is free, of their sizes and modules, and of a shape that nobody noted: gradients
+    /// that no node has taken up yet.
+    pub(crate) fn with_shapeless(&self, scene: &Scene<'_>, mut members: Vec<usize>) -> Vec<usize> {
+        let kind = |thing: &Thing<'_>| (thing.tensor.origin.module.clone(), thing.tensor.bytes);
+        let kinds: HashSet<(String, u64)> =
+            members.iter().map(|index| kind(&scene.things[*index])).collect();
+        members.extend(self.free(scene, |thing| {
+            thing.is_of_a_pass() && thing.tensor.dtype.is_empty() && kinds.contains(&kind(thing))
+        }));
+        members.sort_unstable();
+        members.dedup();
+        members
     }
 
     /// From here on they are counted.

@@ -84,6 +84,10 @@ pub(crate) fn below(scene: &Scene<'_>, members: &[usize], path: &str) -> BTreeMa
     sums
 }
 
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
 /// What of a module's path is below another.
 fn inside<'a>(module: &'a str, path: &str) -> Option<&'a str> {
     if path.is_empty() {
@@ -146,10 +150,6 @@ pub(crate) fn count(number: u64) -> String {
     let groups = digits.as_bytes().rchunks(3).rev();
     let groups: Vec<&str> = groups.filter_map(|group| std::str::from_utf8(group).ok()).collect();
     groups.join(",")
-}
-
-fn add(sum: &mut u64, more: u64) {
-    *sum = sum.saturating_add(more);
 }
 
 /// `64 × 2048`

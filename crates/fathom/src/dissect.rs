@@ -59,6 +59,7 @@ fn shorten(anatomy: &mut Anatomy, folder: &str) {
         at.tensors.iter_mut().for_each(|tensor| cut(&mut tensor.origin.file));
         at.alike.iter_mut().for_each(|alike| cut(&mut alike.first.origin.file));
     }
+    anatomy.facts.cut(folder);
     for site in &mut anatomy.growth.sites {
         cut(&mut site.origin.file);
         site.holder = site.holder.replace(folder, "");

@@ -6,12 +6,16 @@
 //! | `unused` | name of a parameter that may have a gradient and has none |
 //! | `checkpointing` | path of a module with a switch for checkpointing that is on |
 //! | `recomputed` | path of a module that ran again inside a backward pass |
-//! | `sdpa` | `module=… q=1024 k=1024 heads=6 dim=64 dtype=float32 mask=no dropout=0.0 grad=yes` |
+//! | `sdpa` | `module=… q=1024 k=1024 heads=6 groups=6 dim=64 dtype=float32 mask=no dropout=0.0 grad=yes` |
 //! | `weights_wanted` | path of a `MultiheadAttention` that was asked for its attention weights |
 //! | `outer` | `module=… operator=sub shape=2x64x64x3`: a result that is larger than both of its sides |
-//! | `upsampled` | path of the module of a convolution whose input an interpolation made |
+//! | `unfolded` | `module=… columns=1568 times=49.0`: how often windows write each number out |
+//! | `one_hot` | `module=… shape=8x1024x5000` of one-hot vectors |
+//! | `copied` | `module=… elements=8388608`: something that no function made was copied |
+//! | `upsampled` | path of the module of a convolution whose input an interpolation enlarged |
 //! | `evaluated_with_grad` | path of a model that was called in evaluation mode while gradients were on |
 //! | `retained` | file and line of a backward pass that keeps its graph |
+//! | `differentiated` | file and line of a backward pass that makes a graph of its own |
 //! | `optimizer` | `AdamW foreach=yes fused=no` |
 //! | `autocast` | the dtype |
 //! | `cudnn_benchmark` | `on` |
@@ -38,6 +42,12 @@ impl Facts {
     /// Adds a value.
     pub fn add(&mut self, kind: &str, value: &str) {
         self.of_kind.entry(kind.to_owned()).or_default().push(value.to_owned());
+    }
+
+    /// Takes a text out of every value, such as the folder that all files are in.
+    pub fn cut(&mut self, text: &str) {
+        let values = self.of_kind.values_mut().flatten().filter(|value| value.contains(text));
+        values.for_each(|value| *value = value.replace(text, ""));
     }
 
     /// Kinds and values.
@@ -75,6 +85,14 @@ mod tests {
         assert!(facts.has("frozen", "b") && !facts.has("frozen", "a"));
         assert_eq!(facts.iter().collect::<Vec<_>>(), [("frozen", "b"), ("optimizer", "SGD")]);
         assert!(facts.of("nothing").is_empty());
+    }
+
+    #[test]
+    fn a_folder_is_cut_out_of_values() {
+        let mut facts = Facts::default();
+        facts.add("retained", "/home/me/train.py:3");
+        facts.cut("/home/me/");
+        assert_eq!(facts.of("retained"), ["train.py:3"]);
     }
 
     #[test]

@@ -6,21 +6,24 @@ use recording::facts::word;
 
 use crate::finding::Finding;
 use crate::remedies::remedies;
-use crate::roles::{Role, role};
+use crate::roles::Role;
 use crate::scene::{Claims, Scene, Thing};
 use crate::words::{modules, place, tensor};
 
-/// Rows and columns of the matrices, and the module that has them.
-type Matrix<'a> = (&'a str, u64, u64);
+/// A module, and of its matrices rows, columns and elements: scores, masks, dropout and gradients share them.
+type Matrix<'a> = (&'a str, u64, u64, u64);
+
+/// More than any model has heads: what is larger is no list of them.
+const HEADS: u64 = 64;
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let anchors = claims.free(scene, |thing| is_probabilities(scene, thing));
     let matrices: BTreeSet<Matrix<'_>> =
         anchors.iter().filter_map(|index| matrix(&scene.things[*index])).collect();
-    // Scores, masks, dropout and gradients of the same matrices are in the same module.
     let members = claims.free(scene, |thing| {
         thing.is_of_a_pass() && matrix(thing).is_some_and(|own| matrices.contains(&own))
     });
+    let members = claims.with_shapeless(scene, members);
     if anchors.is_empty() {
         return Vec::new();
     }
@@ -28,7 +31,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         return Vec::new();
     };
     let first = &scene.things[anchors[0]];
-    let (_, rows, columns) = matrix(first).unwrap_or_default();
+    let (_, rows, columns, _) = matrix(first).unwrap_or_default();
     vec![Finding {
         title: format!("attention writes out its matrices of {rows} × {columns} tokens"),
         explanation: format!(
@@ -44,37 +47,30 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     }]
 }
 
-/// The result of a softmax over tokens: in a module for attention, or multiplied with values later.
+/// The result of a softmax over tokens: multiplied with values later, or large and in a module for attention.
 fn is_probabilities(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
-    let is_softmax = thing.made_by() == Role::Softmax
-        || thing.is_kept_for(Role::Softmax)
-        || (thing.operator().contains("scaled_dot_product") && thing.made_by_softmax());
+    let is_softmax = thing.made_by() == Role::Softmax || thing.is_kept_for(Role::Softmax);
     let is_multiplied = thing.users.iter().any(|user| user.node.contains("Bmm"));
-    let is_attention = |path: &str| {
-        let class = scene.class(path).to_ascii_lowercase();
-        let name = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-        class.contains("attention")
-            || class.contains("attn")
-            || name.contains("attn")
-            || name.contains("attention")
-    };
+    let Some((module, rows, columns, _)) = matrix(thing) else { return false };
     is_softmax
         && thing.is_of_a_pass()
-        && matrix(thing).is_some()
-        && (is_multiplied || is_attention(thing.module()))
+        && (is_multiplied || (is_attention(scene, module) && HEADS < rows.min(columns)))
 }
 
-impl Thing<'_> {
-    fn made_by_softmax(&self) -> bool {
-        self.users.iter().any(|user| role(user.node) == Role::Softmax)
-    }
+/// Does its class or its name say so?
+fn is_attention(scene: &Scene<'_>, path: &str) -> bool {
+    let name = path.rsplit('.').next().unwrap_or_default();
+    [scene.class(path), name].iter().any(|text| {
+        let text = text.to_ascii_lowercase();
+        text.contains("attention") || text.contains("attn")
+    })
 }
 
 /// The last two sizes of a shape with a batch in front, if they are worth being a matrix of tokens.
 fn matrix<'a>(thing: &Thing<'a>) -> Option<Matrix<'a>> {
     match thing.shape() {
         [_, .., rows, columns] if 1 < *rows && 1 < *columns => {
-            Some((thing.module(), *rows, *columns))
+            Some((thing.module(), *rows, *columns, thing.elements()?))
         }
         _ => None,
     }
@@ -95,15 +91,31 @@ fn why_not_fused(scene: &Scene<'_>, thing: &Thing<'_>) -> String {
             .to_owned();
     };
     let number = |key| word(call, key).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
-    let reason = match (word(call, "mask"), word(call, "dtype"), number("dim")) {
-        (Some("learned"), ..) => "its mask needs a gradient".to_owned(),
-        (_, Some("float64"), _) => "its tensors are float64".to_owned(),
-        (_, _, dim) if 256 < dim => format!("a head of {dim} is wider than 256"),
-        (_, _, dim) if dim % 8 != 0 => format!("a head of {dim} is no multiple of 8"),
-        (Some("yes"), ..) => {
-            "a mask is given, and the backends that allow one were not taken".to_owned()
+    let reason = plain_path(
+        word(call, "dtype").unwrap_or_default(),
+        number("dim"),
+        word(call, "groups").is_some() && number("groups") != number("heads"),
+        word(call, "mask") != Some("no"),
+    );
+    format!("scaled_dot_product_attention took its plain path: {reason}.")
+}
+
+/// What rules out the fused backends. As seen with torch 2.6, 2.13 and 2.15: the memory-efficient one takes
+/// any mask and any width whose rows are aligned, but not float64, and grouped heads only since 2.15; flash
+/// attention takes half precision, heads up to 256, which it pads, and no mask.
+fn plain_path(dtype: &str, dim: u64, is_grouped: bool, has_mask: bool) -> String {
+    match dtype {
+        "float64" => "its tensors are float64".to_owned(),
+        "float32" if dim % 4 != 0 => {
+            format!("a head of {dim} is no multiple of 4, as float32 needs")
+        }
+        "float16" | "bfloat16" if 256 < dim && dim % 8 != 0 => {
+            format!("a head of {dim} is wider than 256 and no multiple of 8")
+        }
+        _ if is_grouped => "queries share heads of keys (enable_gqa)".to_owned(),
+        _ if has_mask => {
+            "a mask is given, and the one backend that takes masks is switched off".to_owned()
         }
         _ => "the fused backends are switched off or not built for this card".to_owned(),
-    };
-    format!("scaled_dot_product_attention took its plain path: {reason}.")
+    }
 }

@@ -23,6 +23,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             || (!thing.shape().is_empty() && outer.contains(&(module, thing.shape().to_vec())))
     };
     let members = claims.free(scene, |thing| thing.is_of_a_pass() && is_outer(thing));
+    let members = claims.with_shapeless(scene, members);
     let Some(finding) = claims.finding(scene, "pairwise", &members) else { return Vec::new() };
     let largest = &scene.things[members[0]];
     vec![Finding {

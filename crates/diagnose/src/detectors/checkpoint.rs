@@ -30,7 +30,7 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
         (0..scene.things.len()).filter(|index| is_kept(&scene.things[*index])).collect();
     // A switch that works leaves little; what lies outside of all blocks is not its matter.
     let saved = scene.at.categories.of(Category::Activations);
-    if idle.is_empty() && scene.bytes(&members) * 2 < saved {
+    if idle.is_empty() && scene.bytes(&members).saturating_mul(2) < saved {
         return Vec::new();
     }
     let Some(finding) = remark(scene, "checkpointing-misses", &members) else { return Vec::new() };

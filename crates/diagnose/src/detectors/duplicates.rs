@@ -5,7 +5,7 @@ use recording::Category;
 use crate::finding::Finding;
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene, Thing, remark};
-use crate::words::{place, plural};
+use crate::words::place;
 
 /// Operators that only copy.
 const COPIES: [&str; 13] = [
@@ -45,11 +45,10 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
             if count == 1 { "y" } else { "ies" }
         ),
         explanation: format!(
-            "The largest is made by {} at {}. Each holds numbers that other tensor{} at this moment hold \
-             as well, in another dtype, order or place.",
+            "The largest is made by {} at {}. Each holds numbers that other tensors hold at this moment as \
+             well, in another dtype, order or place.",
             first.operator(),
-            place(first.line()),
-            plural(2)
+            place(first.line())
         ),
         scales: "as its sources".to_owned(),
         remedies: remedies(&["remove-copy"]),
@@ -76,10 +75,18 @@ fn has_source(scene: &Scene<'_>, index: usize) -> bool {
     !own.is_empty()
         && candidates(scene, index).any(|other| {
             is_near(copy, other)
+                && (!other.is(Category::Inputs) || is_of_an_input(scene, copy))
                 && !COPIES.contains(&other.operator())
                 && copy.elements() == other.elements()
                 && (sorted(other) == own)
         })
+}
+
+/// Was something copied there that no function had made?
+fn is_of_an_input(scene: &Scene<'_>, copy: &Thing<'_>) -> bool {
+    let module = if copy.module().is_empty() { "-" } else { copy.module() };
+    let elements = copy.elements().unwrap_or_default();
+    scene.anatomy.facts.has("copied", &format!("module={module} elements={elements}"))
 }
 
 /// Tensors that differ from it in one size only, and that sum to it there.
@@ -106,10 +113,9 @@ fn has_parts(scene: &Scene<'_>, index: usize) -> bool {
 fn two_or_three_sum_to(sizes: &[u64], wanted: u64) -> bool {
     sizes.iter().enumerate().any(|(first, a)| {
         sizes[first + 1..].iter().enumerate().any(|(second, b)| {
-            a.saturating_add(*b) == wanted
-                || sizes[first + second + 2..]
-                    .iter()
-                    .any(|c| a.saturating_add(*b).saturating_add(*c) == wanted)
+            let two = a.saturating_add(*b);
+            two == wanted
+                || sizes[first + second + 2..].iter().any(|c| two.saturating_add(*c) == wanted)
         })
     })
 }

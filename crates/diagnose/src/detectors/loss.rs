@@ -12,17 +12,23 @@ use crate::words::{place, tensor};
 const VOCABULARY: u64 = 1000;
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
-    let anchors = claims.free(scene, |thing| {
-        thing.is_of_a_pass() && (thing.made_by() == Role::Loss || thing.is_kept_for(Role::Loss))
-    });
-    let classes: BTreeSet<u64> = anchors
-        .iter()
-        .filter_map(|index| classes(&scene.things[*index]))
-        .filter(|classes| VOCABULARY <= *classes)
-        .collect();
+    let is_of_loss = |thing: &Thing<'_>| {
+        thing.is_of_a_pass()
+            && (thing.made_by() == Role::ClassLoss || thing.is_kept_for(Role::ClassLoss))
+            && classes(thing).is_some_and(|classes| VOCABULARY <= classes)
+    };
+    let anchors = claims.free(scene, is_of_loss);
+    let things = || anchors.iter().map(|index| &scene.things[*index]);
+    let classes: BTreeSet<u64> = things().filter_map(classes).collect();
+    let modules: BTreeSet<&str> = things().map(Thing::module).collect();
     let members = claims.free(scene, |thing| {
-        thing.is_of_a_pass() && classes_of_rows(thing).is_some_and(|own| classes.contains(&own))
+        is_of_loss(thing)
+            || (thing.is_of_a_pass()
+                && is_wide(thing, &classes)
+                && !is_kept_for_a_layer(thing)
+                && (modules.contains(thing.module()) || is_of_a_head(thing)))
     });
+    let members = claims.with_shapeless(scene, members);
     let Some(vocabulary) = classes.last() else { return Vec::new() };
     let Some(finding) = claims.finding(scene, "loss-logits", &members) else { return Vec::new() };
     let largest = &scene.things[members[0]];
@@ -52,7 +58,19 @@ fn classes(thing: &Thing<'_>) -> Option<u64> {
     }
 }
 
-/// Of logits and their copies.
-fn classes_of_rows(thing: &Thing<'_>) -> Option<u64> {
-    classes(thing).filter(|classes| VOCABULARY <= *classes)
+/// Has it as many classes as logits have?
+fn is_wide(thing: &Thing<'_>, wanted: &BTreeSet<u64>) -> bool {
+    classes(thing).is_some_and(|own| wanted.contains(&own))
+}
+
+/// Made by a layer of the forward pass.
+fn is_of_a_head(thing: &Thing<'_>) -> bool {
+    !thing.operator().is_empty() && thing.made_by() == Role::Linear
+}
+
+/// Features may be as wide as a vocabulary; but layers keep them.
+fn is_kept_for_a_layer(thing: &Thing<'_>) -> bool {
+    let layers =
+        [Role::Linear, Role::RowNorm, Role::MapNorm, Role::Convolution, Role::FusedAttention];
+    layers.iter().any(|layer| thing.is_kept_for(*layer))
 }

@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::remedies::{Remedy, remedies};
 use crate::roles::{Role, role};
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::{is_spread, modules, roles, times};
+use crate::words::{is_spread, modules, plural, roles, times};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let definite = claims.free(scene, is_map);
@@ -45,8 +45,9 @@ fn describe(scene: &Scene<'_>, size: &[u64], group: &[usize], finding: Finding) 
     let mut explanation = match saved.is_empty() {
         true => String::new(),
         false => format!(
-            "{} maps kept for the backward pass: {} ({}).",
+            "{} map{} kept for the backward pass: {} ({}).",
             saved.len(),
+            plural(saved.len() as u64),
             bytes::text(scene.bytes(&saved)),
             roles(scene, &saved)
         ),
@@ -101,7 +102,8 @@ fn is_map(thing: &Thing<'_>) -> bool {
 }
 
 fn is_made_of_maps(thing: &Thing<'_>) -> bool {
-    let roles = [Role::Function, Role::Arithmetic, Role::Copy, Role::Other, Role::Loss];
+    let roles =
+        [Role::Function, Role::Arithmetic, Role::Copy, Role::Other, Role::ClassLoss, Role::Loss];
     thing.is_of_a_pass() && 3 <= thing.shape().len() && roles.contains(&thing.made_by())
 }
 

@@ -32,6 +32,36 @@ mod unused;
 mod upsampled;
 mod workspace;
 
+/// Ids of all findings that there can be.
+pub const IDS: [&str; 26] = [
+    "activations",
+    "attention-matrices",
+    "autocast-casts",
+    "buffers",
+    "checkpointing-misses",
+    "data-parallel",
+    "duplicates",
+    "evaluation-with-grad",
+    "feature-maps",
+    "fragmentation",
+    "frozen-layers-save",
+    "gradients-in-forward",
+    "growth",
+    "inputs",
+    "loss-logits",
+    "model-copies",
+    "model-state",
+    "norms-in-float32",
+    "one-hot",
+    "optimizer-temporaries",
+    "pairwise",
+    "retained-graph",
+    "unfold",
+    "unused-parameters",
+    "upsampled-maps",
+    "workspace",
+];
+
 /// One detector.
 pub(crate) type Detect = fn(&Scene<'_>, &mut Claims) -> Vec<Finding>;
 

@@ -3,7 +3,7 @@
 use recording::Category;
 
 use crate::finding::Finding;
-use crate::roles::Role;
+use crate::roles::{Role, role};
 use crate::scene::{Claims, Scene, remark};
 use crate::words::modules;
 
@@ -13,12 +13,13 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
     let members: Vec<usize> = (0..scene.things.len())
         .filter(|index| {
             let thing = &scene.things[*index];
+            let mut of_norms = thing.users.iter().filter(|user| is_norm(role(user.node)));
+            // Means and deviations are float32 with and without autocast.
+            let is_statistic = of_norms.clone().any(|user| user.field != "input");
             thing.is(Category::Activations)
                 && thing.tensor.dtype == "float32"
-                && 2 <= thing.shape().len()
-                && (is_norm(thing.made_by())
-                    || thing.is_kept_for(Role::MapNorm)
-                    || thing.is_kept_for(Role::RowNorm))
+                && (is_norm(thing.made_by()) || of_norms.next().is_some())
+                && !is_statistic
         })
         .collect();
     let Some(finding) = remark(scene, "norms-in-float32", &members) else { return Vec::new() };

@@ -2,22 +2,32 @@
 
 use std::collections::HashSet;
 
+use recording::Category;
+use recording::facts::word;
+
 use crate::finding::Finding;
 use crate::remedies::remedies;
+use crate::roles::Role;
 use crate::scene::{Claims, Scene, Thing};
 use crate::words::place;
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
-    let is_one_hot = |thing: &Thing<'_>| thing.operator() == "one_hot";
-    let own = claims.free(scene, is_one_hot);
-    // `one_hot(…).float()`: made at the same line, of the same shape; the integers may be gone by then.
-    let lines: HashSet<(&str, u32)> = own.iter().map(|index| scene.things[*index].line()).collect();
-    let shapes: HashSet<&[u64]> = own.iter().map(|index| scene.things[*index].shape()).collect();
+    // `one_hot(…).float()`: the integers may be gone by the time of the peak.
+    let written: HashSet<(&str, &str)> = scene
+        .anatomy
+        .facts
+        .of("one_hot")
+        .iter()
+        .filter_map(|fact| Some((word(fact, "module")?, word(fact, "shape")?)))
+        .collect();
+    let is_one_hot = |thing: &Thing<'_>| {
+        let module = if thing.module().is_empty() { "-" } else { thing.module() };
+        let sizes: Vec<String> = thing.shape().iter().map(u64::to_string).collect();
+        let is_copy = thing.made_by() == Role::Copy || thing.is(Category::Inputs);
+        thing.operator() == "one_hot" || (is_copy && written.contains(&(module, &sizes.join("x"))))
+    };
     let members = claims.free(scene, |thing| {
-        is_one_hot(thing)
-            || (thing.is_of_a_pass()
-                && lines.contains(&thing.line())
-                && shapes.contains(thing.shape()))
+        (thing.is_of_a_pass() || thing.is(Category::Inputs)) && is_one_hot(thing)
     });
     let Some(finding) = claims.finding(scene, "one-hot", &members) else { return Vec::new() };
     let first = &scene.things[members[0]];

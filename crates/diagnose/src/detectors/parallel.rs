@@ -4,24 +4,16 @@ use crate::finding::Finding;
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene, Thing};
 
-/// What replicates, scatters and gathers.
-const OPERATORS: [&str; 6] = [
-    "_broadcast_coalesced",
-    "_scatter",
-    "_gather",
-    "BroadcastBackward",
-    "GatherBackward",
-    "_broadcast",
-];
+/// Backward passes of replicating and gathering.
+const NODES: [&str; 3] = ["BroadcastBackward", "ScatterBackward", "GatherBackward"];
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
-    let is_used = scene.anatomy.modules.iter().any(|(_, class)| class == "DataParallel");
+    let is_wrapper = |path: &str| scene.class(path) == "DataParallel";
+    // The wrapper itself does nothing but replicate, scatter and gather; its functions have no names.
     let is_its_own = |thing: &Thing<'_>| {
-        let origin = &thing.tensor.origin;
-        is_used
-            && OPERATORS
-                .iter()
-                .any(|name| [&origin.operator, &origin.node].iter().any(|of| of.starts_with(name)))
+        let node = &thing.tensor.origin.node;
+        is_wrapper(thing.module())
+            && (node.is_empty() || NODES.iter().any(|name| node.starts_with(name)))
     };
     let members = claims.free(scene, |thing| thing.is_of_a_pass() && is_its_own(thing));
     let Some(finding) = claims.finding(scene, "data-parallel", &members) else { return Vec::new() };

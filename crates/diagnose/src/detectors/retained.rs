@@ -8,23 +8,25 @@ use crate::scene::{Claims, Scene};
 
 /// Activations that a finished backward pass has left alive.
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
+    let facts = &scene.anatomy.facts;
+    let asked = facts.of("retained");
+    // A pass that makes a graph of its own needs the first one: the pass after it frees both.
+    let is_needed_twice = asked.is_empty() && !facts.of("differentiated").is_empty();
+    let most = u32::from(is_needed_twice);
     let members = claims.free(scene, |thing| {
-        thing.is(Category::Activations) && thing.tensor.outlived != 0 && !thing.users.is_empty()
+        thing.is(Category::Activations) && most < thing.tensor.outlived && !thing.users.is_empty()
     });
     let Some(finding) = claims.finding(scene, "retained-graph", &members) else {
         return Vec::new();
     };
-    let asked = scene.anatomy.facts.of("retained");
     let why = match asked.first() {
         Some(place) => format!("backward(retain_graph=True) is called at {place}."),
-        None => {
-            "A reference to a result holds its graph, or part of it was not reached.".to_owned()
-        }
+        None => "Something still refers to them, or to a result whose graph holds them.".to_owned(),
     };
     vec![Finding {
         title: "a graph stays alive after its backward pass".to_owned(),
         explanation: format!(
-            "These activations were there before a backward pass and are after it. {why}"
+            "A backward pass has used these activations, and they are still there. {why}"
         ),
         scales: "what the graph keeps".to_owned(),
         remedies: remedies(&["no-retain", "detach"]),

@@ -8,7 +8,7 @@ use recording::{Category, Phase};
 use crate::finding::Finding;
 use crate::remedies::{Remedy, remedies};
 use crate::scene::{Claims, Scene};
-use crate::words::{below, is_number, is_spread, roles};
+use crate::words::{below, is_number, is_spread, plural, roles};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let mut of_region: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -30,12 +30,15 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     findings
 }
 
+/// A model that is itself a list of blocks.
+const WHOLE: &str = "the model";
+
 /// The list of blocks that a module is in, else its topmost module.
 fn region(module: &str) -> String {
     let mut path = String::new();
-    for (index, name) in module.split('.').enumerate() {
-        if index != 0 && is_number(name) {
-            return path;
+    for name in module.split('.') {
+        if is_number(name) {
+            return if path.is_empty() { WHOLE.to_owned() } else { path };
         }
         path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     }
@@ -49,7 +52,8 @@ fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) 
         .filter(|index| scene.things[*index].is(Category::Activations))
         .collect();
     let passing = finding.bytes.saturating_sub(scene.bytes(&saved));
-    let blocks = below(scene, group, region).keys().filter(|path| is_number(path)).count();
+    let path = if region == WHOLE { "" } else { region };
+    let blocks = below(scene, group, path).keys().filter(|path| is_number(path)).count();
     let rows = rows(scene, group);
     let of_rows = rows.map(|rows| format!(" of {}", text_of(&rows))).unwrap_or_default();
     let name = match (region, blocks) {
@@ -60,8 +64,9 @@ fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) 
     let mut explanation = match saved.is_empty() {
         true => String::new(),
         false => format!(
-            "{} tensors kept for the backward pass: {} ({}). ",
+            "{} tensor{} kept for the backward pass: {} ({}). ",
             saved.len(),
+            plural(saved.len() as u64),
             bytes::text(scene.bytes(&saved)),
             roles(scene, &saved)
         ),

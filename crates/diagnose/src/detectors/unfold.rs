@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use anatomy::bytes;
+use recording::facts::word;
 
 use crate::finding::Finding;
 use crate::remedies::remedies;
@@ -11,7 +12,9 @@ use crate::scene::{Claims, Scene, Thing};
 use crate::words::{modules, place};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
-    let is_unfolded = |thing: &Thing<'_>| thing.is_of_a_pass() && thing.made_by() == Role::Unfold;
+    let is_unfolded = |thing: &Thing<'_>| {
+        thing.is_of_a_pass() && thing.made_by() == Role::Unfold && overlaps(scene, thing)
+    };
     let own = claims.free(scene, is_unfolded);
     // Products and copies of what was unfolded have its size and are made in the same module.
     let sizes: HashSet<(&str, u64)> = own
@@ -45,4 +48,16 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         remedies: remedies(&["tiles", "depthwise-gate", "inputs"]),
         ..finding
     }]
+}
+
+/// Patches side by side take no more than the map did; windows that overlap write numbers several times.
+fn overlaps(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
+    let module = if thing.module().is_empty() { "-" } else { thing.module() };
+    let mut calls = scene.anatomy.facts.of("unfolded").iter().filter(|call| {
+        let columns = word(call, "columns").and_then(|columns| columns.parse::<u64>().ok());
+        word(call, "module") == Some(module)
+            && thing.shape().get(1).is_none_or(|own| Some(*own) == columns)
+    });
+    let times = |call: &String| word(call, "times").and_then(|times| times.parse::<f64>().ok());
+    calls.any(|call| times(call).is_some_and(|times| 2.0 <= times))
 }

@@ -11,7 +11,7 @@ use crate::words::{modules, place, plural, tensor};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let facts = &scene.anatomy.facts;
-    // Under autocast the enlarged map is cast, and the cast is what is kept.
+    // The graph says what made a convolution's input: under autocast a cast of the enlarged map is kept.
     let is_for = |thing: &Thing<'_>| {
         thing.users.iter().any(|user| {
             role(user.node) == Role::Convolution
@@ -19,9 +19,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
                 && facts.has("upsampled", user.module)
         })
     };
-    let members = claims.free(scene, |thing| {
-        thing.is(Category::Activations) && (thing.made_by() == Role::Upsample || is_for(thing))
-    });
+    let members = claims.free(scene, |thing| thing.is(Category::Activations) && is_for(thing));
     let Some(finding) = claims.finding(scene, "upsampled-maps", &members) else {
         return Vec::new();
     };

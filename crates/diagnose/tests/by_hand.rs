@@ -1,0 +1,93 @@
+//! Recordings written by hand: what needs two cards, and files that lie.
+
+use allocator::{Settings, replay};
+use diagnose::{Finding, diagnose};
+use recording::text;
+
+/// A wrapper of a model, what it makes for its replicas, and a layer of the model.
+///
+/// ```text
+/// 0x1000000  weight     8 MiB
+/// 0x2000000  replicas  16 MiB  by the wrapper, no operator
+/// 0x4000000  saved     32 MiB  by the layer
+/// ```
+const REPLICAS: &str = r#"
+torch 2.15.0
+text 1 "train.py"
+text 2 "CLASS"
+text 3 "module.fc"
+text 4 "Linear"
+text 5 "linear"
+text 6 "module.fc.weight"
+text 7 "AddmmBackward0.mat1 in module.fc"
+text 8 "SHAPE"
+frame 0 file 1 function 0 line 7
+stack 0 frame 0
+owner 0 module 0 operator 0 node 0
+owner 1 module 3 operator 0 node 0 stack 0
+owner 2 module 2 operator 0 node 0 stack 0
+owner 3 module 3 operator 5 node 0 stack 0
+module 0 path 2 class 2
+module 1 path 3 class 4
+phase construction step 1
+alloc 0x1000000 8388608 stream 0 owner 1
+name 0x1000000 weights text 6
+phase forward step 1
+alloc 0x2000000 16777216 stream 0 owner 2
+alloc 0x4000000 33554432 stream 0 owner 3
+name 0x4000000 activations text 7
+tensor 0x4000000 text 8
+"#;
+
+fn findings(text: &str) -> (Vec<Finding>, u64) {
+    let recording = text::recording(text).unwrap();
+    let anatomy = anatomy::dissect(&recording, &replay(&recording, &Settings::default()));
+    (diagnose(&anatomy, anatomy.out_of_memory.is_some()), anatomy.allocated_peak.allocated)
+}
+
+fn wrapped_in(class: &str, shape: &str) -> (Vec<Finding>, u64) {
+    findings(&REPLICAS.replace("CLASS", class).replace("SHAPE", shape))
+}
+
+#[test]
+fn replicas_of_data_parallel_are_found() {
+    let (all, allocated) = wrapped_in("DataParallel", "float32[4096, 2048]");
+    let [found] = &all.iter().filter(|f| f.id == "data-parallel").collect::<Vec<_>>()[..] else {
+        panic!("{all:?}")
+    };
+    assert_eq!((found.bytes, found.counted), (16 << 20, true));
+    assert_eq!((found.evidence[0].file.as_str(), found.evidence[0].line), ("train.py", 7));
+    assert_eq!(
+        (found.remedies[0].id, found.remedies[0].label.name()),
+        ("distributed", "numerically equal")
+    );
+    let counted: u64 = all.iter().filter(|f| f.counted).map(|f| f.bytes).sum();
+    assert_eq!((counted, allocated), (56 << 20, 56 << 20));
+}
+
+#[test]
+fn other_wrappers_are_not_accused() {
+    let (all, _) = wrapped_in("DistributedDataParallel", "float32[4096, 2048]");
+    assert!(all.iter().all(|finding| finding.id != "data-parallel"), "{all:?}");
+    assert_eq!(all[0].id, "activations");
+}
+
+#[test]
+fn shapes_that_no_memory_holds_are_survived() {
+    for shape in ["float32[18446744073709551615, 18446744073709551615]", "float32[0, 0, 0]", "x[]"]
+    {
+        let (all, allocated) = wrapped_in("DataParallel", shape);
+        let counted: u64 = all.iter().filter(|f| f.counted).map(|f| f.bytes).sum();
+        assert!(counted <= allocated, "{shape}");
+    }
+}
+
+#[test]
+fn a_refused_request_is_counted_with_what_is_alive() {
+    let refused = format!("{REPLICAS}oom 98000000000 free 1000000 stream 0\n");
+    let (all, allocated) = findings(&refused.replace("CLASS", "Net"));
+    let counted: u64 = all.iter().filter(|f| f.counted).map(|f| f.bytes).sum();
+    assert!(98_000_000_000 <= counted && counted <= allocated + 98_000_000_000, "{counted}");
+    let what = |finding: &Finding| finding.evidence.first().map(|row| row.what.clone());
+    assert_eq!(what(&all[0]).as_deref(), Some("the request that failed"));
+}

@@ -1,0 +1,50 @@
+"""What is said of ordinary training scripts, reviewed line by line in tests/golden/findings.txt: nobody is accused falsely.
+
+Refreshed with UPDATE_GOLDEN=1. The runs are those of test_scripts.py.
+"""
+
+import os
+
+import pytest
+from conftest import ROOT, shared_by
+from test_scripts import TRAINS, VARIES
+
+GOLDEN = ROOT / "tests" / "golden" / "findings.txt"
+GIB, MIB = 2**30, 2**20
+
+
+def size(number):
+    return f"{number / GIB:.2f} GiB" if number >= GIB else f"{number / MIB:.1f} MiB"
+
+
+def rows(report, name):
+    """One line for each finding: what is only remarked has a dot. Sizes that random boxes decide are left out."""
+    found = report["findings"]
+    if name in VARIES:
+        return sorted({f"{'+' if row['counted'] else '.'} {row['id']}" for row in found})
+    return [f"{'+' if row['counted'] else '.'} {row['id']}: {size(row['bytes'])}, {row['title']}" for row in found]
+
+
+def read():
+    """Script -> its lines."""
+    sections = GOLDEN.read_text(encoding="utf-8").split("\n\n") if GOLDEN.exists() else []
+    return {lines[0]: lines[1:] for lines in (section.strip().splitlines() for section in sections) if lines}
+
+
+@pytest.mark.parametrize("name", shared_by("script", TRAINS))
+def test_findings_of_ordinary_scripts(shared, name):
+    report, _ = shared("script", name)
+    now, golden = rows(report, name), read()
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        golden[name] = now
+        sections = ["\n".join([script, *lines]) for script, lines in sorted(golden.items())]
+        GOLDEN.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+        return
+    assert now == golden.get(name), f"{name}: intended? then look at each line, and run with UPDATE_GOLDEN=1"
+
+
+@pytest.mark.parametrize("name", shared_by("script", TRAINS))
+def test_findings_explain_the_peak_once(shared, name):
+    report, _ = shared("script", name)
+    counted = sum(row["bytes"] for row in report["findings"] if row["counted"])
+    assert 0.9 * report["peak"]["allocated_bytes"] <= counted <= report["peak"]["allocated_bytes"]
