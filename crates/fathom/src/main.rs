@@ -9,6 +9,7 @@ mod fragments;
 mod launch;
 mod load;
 mod outcome;
+mod page;
 mod python;
 mod settings;
 mod shortage;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run(&arguments),
         Command::Replay(arguments) => commands::replay(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments),
+        Command::Page(arguments) => commands::page(&arguments),
         Command::Gpus { name } => commands::gpus(name.as_deref()),
         Command::Doctor { python } => commands::doctor(&python),
         Command::Completions { shell } => commands::completions(shell),

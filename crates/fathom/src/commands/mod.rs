@@ -4,12 +4,14 @@ mod doctor;
 mod explain;
 mod gpus;
 mod meta;
+mod page;
 mod replay;
 mod run;
 
 pub(crate) use doctor::doctor;
-pub(crate) use explain::explain;
+pub(crate) use explain::{explain, explanation};
 pub(crate) use gpus::gpus;
 pub(crate) use meta::{completions, man};
+pub(crate) use page::page;
 pub(crate) use replay::replay;
 pub(crate) use run::run;

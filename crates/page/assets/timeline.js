@@ -1,0 +1,243 @@
+// The memory timeline: stacked bands, what is reserved, phases and steps, the card's limit, and what is chosen.
+
+import { byId, fitCanvas, make, onceAFrame, refill } from "./dom.js";
+import { axisText, bytesText, countText, fitText, plainWords } from "./format.js";
+import { bandsAt, cellsOf, coarse, lifeAt, markedCells } from "./bands.js";
+import { bandColours, themeColours } from "./colours.js";
+import { drawAxes, drawBands, drawLimit, drawReserved, drawSteps, Scale, visibleCells } from "./curve.js";
+import { drawBlocks, drawLife } from "./blocks.js";
+import { markedKinds, markText } from "./details.js";
+
+export class Timeline {
+  constructor(state) {
+    this.state = state;
+    this.canvas = byId("timeline-canvas");
+    this.strip = byId("overview-canvas");
+    this.draw = onceAFrame(() => this.drawNow());
+    this.frames = [];
+    this.hovered = -1;
+  }
+
+  // Another story; the limit is 0 if there is none.
+  show(story, limit) {
+    Object.assign(this, { story, limit, marked: null, hovered: -1 });
+    this.theme = themeColours();
+    this.draw();
+  }
+
+  repaint() {
+    this.theme = themeColours();
+    this.draw();
+  }
+
+  // The window in ticks; it never leaves the recording.
+  window() {
+    const { from, to } = this.state.now;
+    const all = Math.max(1, this.story.ticks);
+    if (from === null || to === null || !(from < to)) return [0, all];
+    const width = Math.min(all, Math.max(4, to - from));
+    const begin = Math.min(Math.max(0, from), all - width);
+    return [begin, begin + width];
+  }
+
+  top() {
+    const peak = Math.max(this.story.reservedAt(this.story.header.reserved_peak_tick), this.peakBytes(), 1);
+    const limit = this.limit || 0;
+    if (this.state.now.scale === "limit" && limit) return Math.max(peak, limit) * 1.06;
+    // A limit that is near belongs into the picture.
+    return (limit && limit < peak * 1.5 ? Math.max(limit, peak) : peak) * 1.06;
+  }
+
+  peakBytes() {
+    this.story.peakBytes ??= this.story.allocatedAt(this.story.header.peak_tick);
+    return this.story.peakBytes;
+  }
+
+  drawNow() {
+    if (!this.story) return;
+    const begun = performance.now();
+    const { by } = this.state.now;
+    const { context, width, height } = fitCanvas(this.canvas, globalThis.innerWidth < 620 ? 300 : 380);
+    const [from, to] = this.window();
+    const scale = (this.scale = new Scale(width, height, from, to, this.top()));
+    this.cells = cellsOf(this.story, by, from, to, scale.plotWidth);
+    this.colours = bandColours(by, this.story.dimension(by).groups);
+    context.fillStyle = this.theme.paper;
+    context.fillRect(0, 0, width, height);
+    drawAxes(context, scale, this.theme);
+    drawBands(context, scale, this.cells, this.colours);
+    this.drawDetail(context);
+    drawReserved(context, scale, this.story, this.theme.ink);
+    this.drawPhases(context);
+    if (this.limit) drawLimit(context, scale, this.limit, this.theme);
+    this.drawMark(context);
+    this.drawChosen(context);
+    this.drawOverview();
+    this.frames.push(performance.now() - begun);
+    if (this.frames.length > 600) this.frames.shift();
+  }
+
+  // Edges of single blocks: only when the window rests, so that moving stays smooth.
+  drawDetail(context) {
+    if (this.moving) {
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => {
+        this.moving = false;
+        this.draw();
+      }, 120);
+      return;
+    }
+    drawBlocks(context, this.scale, this.story, this.state.now.by, this.cells, this.theme);
+    if (this.hovered >= 0) drawLife(context, this.scale, this.story, this.state.now.by, this.cells, this.hovered, this.theme);
+  }
+
+  drawPhases(context) {
+    const { "span.from": from, "span.step": steps } = this.story.columns;
+    const { scale, theme } = this, right = scale.left + scale.plotWidth;
+    context.textBaseline = "alphabetic";
+    context.textAlign = "left";
+    let stepX = scale.left, lastText = -Infinity;
+    const first = Math.max(0, this.story.rowAt(from, scale.from));
+    for (let row = first; row < from.length && from[row] <= scale.to; row++) {
+      const begin = Math.max(scale.left, scale.x(from[row]));
+      const end = Math.min(right, row + 1 < from.length ? scale.x(from[row + 1]) : right);
+      const name = plainWords(this.story.phaseName(row));
+      context.fillStyle = row % 2 ? theme.wash : theme.line;
+      context.fillRect(begin, 18, Math.max(0, end - begin), 14);
+      context.fillStyle = theme.soft;
+      context.font = "11px system-ui, sans-serif";
+      if (end - begin > 34) context.fillText(fitText(context, name, end - begin - 8), begin + 4, 29);
+      if (!steps[row] || (row > first && steps[row] === steps[row - 1])) continue;
+      stepX = begin;
+      if (row > 0) this.drawStepLine(context, stepX);
+      if (stepX - lastText < 46) continue;
+      context.fillStyle = theme.ink;
+      context.font = "600 12px system-ui, sans-serif";
+      context.fillText("step " + steps[row], stepX + 2, 12);
+      lastText = stepX;
+    }
+  }
+
+  drawStepLine(context, x) {
+    const { scale } = this;
+    context.strokeStyle = this.theme.soft;
+    context.globalAlpha = 0.35;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(Math.round(x) + 0.5, 4);
+    context.lineTo(Math.round(x) + 0.5, scale.head + scale.plotHeight);
+    context.stroke();
+    context.globalAlpha = 1;
+  }
+
+  // What is marked elsewhere, a module or a line, as a curve of its own on the ground.
+  drawMark(context) {
+    const { mark } = this.state.now;
+    if (!mark) return;
+    const { cells } = this;
+    const key = [mark, cells.size, cells.first, cells.count, this.story.ticks].join();
+    if (!this.marked || this.marked.key !== key) {
+      const kinds = this.marked && this.marked.mark === mark && this.marked.story === this.story ? this.marked.kinds : markedKinds(this.story, mark);
+      this.marked = { key, mark, story: this.story, kinds, values: markedCells(this.story, kinds, cells) };
+    }
+    const stripes = hatch(context, this.theme.ink);
+    drawSteps(context, this.scale, cells, this.marked.values, this.theme.ink, stripes);
+  }
+
+  // The moment, and the range that was brushed.
+  drawChosen(context) {
+    const { scale, theme } = this;
+    const { moment, rangeFrom, rangeTo } = this.state.now;
+    const bottom = scale.head + scale.plotHeight, right = scale.left + scale.plotWidth;
+    if (rangeFrom !== null && rangeTo !== null) {
+      const left = Math.max(scale.left, scale.x(rangeFrom)), end = Math.min(right, scale.x(rangeTo));
+      context.fillStyle = theme.ink;
+      context.globalAlpha = 0.12;
+      if (end > left) context.fillRect(left, scale.head, end - left, scale.plotHeight);
+      context.globalAlpha = 1;
+    }
+    const x = scale.x(moment ?? this.story.header.peak_tick);
+    if (x < scale.left - 1 || x > right + 1) return;
+    context.strokeStyle = theme.ink;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(Math.round(x) + 0.5, scale.head - 2);
+    context.lineTo(Math.round(x) + 0.5, bottom);
+    context.stroke();
+    context.fillStyle = theme.ink;
+    context.beginPath();
+    context.moveTo(x - 4, scale.head - 6);
+    context.lineTo(x + 5, scale.head - 6);
+    context.lineTo(x + 0.5, scale.head);
+    context.fill();
+  }
+
+  // The whole recording, small, with the window on it.
+  drawOverview() {
+    const { context, width, height } = fitCanvas(this.strip, 42);
+    const scale = new Scale(width, height, 0, Math.max(1, this.story.ticks), this.peakBytes() * 1.1);
+    Object.assign(scale, { head: 2, foot: 2, plotHeight: height - 4 });
+    this.stripScale = scale;
+    context.fillStyle = this.theme.wash;
+    context.fillRect(0, 0, width, height);
+    const level = Math.max(0, Math.ceil(Math.log2(this.story.ticks / this.story.header.bucket / scale.plotWidth)));
+    const cells = coarse(this.story, this.state.now.by, level);
+    drawSteps(context, scale, cells, cells.totals, this.theme.soft, this.theme.line);
+    const [from, to] = this.window();
+    context.fillStyle = this.theme.ink;
+    context.globalAlpha = 0.14;
+    context.fillRect(scale.x(from), 0, Math.max(2, scale.x(to) - scale.x(from)), height);
+    context.globalAlpha = 1;
+  }
+
+  // The cell under a place, and the life that is drawn there.
+  under(x, y) {
+    const { scale, cells } = this;
+    const cell = Math.floor(scale.tick(x) / cells.size) - cells.first;
+    const [first, last] = visibleCells(cells, scale);
+    if (x < scale.left || y < scale.head || cell < first || cell > last) return null;
+    const tick = cells.shown[cell];
+    let height = scale.bytes(y);
+    for (let band = 0; band < cells.bands && height >= 0; band++) {
+      const bytes = cells.sums[cell * cells.bands + band];
+      if (height < bytes) return { tick, band, life: lifeAt(this.story, this.state.now.by, tick, band, height) };
+      height -= bytes;
+    }
+    return { tick, band: -1, life: -1 };
+  }
+}
+
+let stripes = null;
+
+// Diagonal lines, for what is marked.
+function hatch(context, colour) {
+  if (stripes && stripes.colour === colour) return stripes.pattern;
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 6;
+  const inner = tile.getContext("2d");
+  inner.strokeStyle = colour;
+  inner.lineWidth = 1.2;
+  inner.beginPath();
+  inner.moveTo(-1, 7);
+  inner.lineTo(7, -1);
+  inner.stroke();
+  stripes = { colour, pattern: context.createPattern(tile, "repeat") };
+  return stripes.pattern;
+}
+
+// The bands with their names and their bytes at the moment: the chart's legend.
+export function showLegend(timeline, state) {
+  const { story } = timeline;
+  const { by, mark, moment } = state.now;
+  const tick = moment ?? story.header.peak_tick;
+  const { groups } = story.dimension(by);
+  const colours = bandColours(by, groups), bytes = bandsAt(story, by, tick);
+  const rows = groups.map((name, band) => ({ name, colour: colours[band], bytes: bytes[band] })).filter((row) => row.bytes > 0);
+  refill(byId("timeline-legend"), rows.map((row) => make("li", {}, make("span", { class: "swatch", style: { background: row.colour } }), row.name + " ",
+    make("b", { "data-band": row.name, "data-bytes": row.bytes }, bytesText(row.bytes)))),
+  make("li", {}, make("span", { class: "swatch thin" }), "reserved ", make("b", { "data-band": "reserved" }, bytesText(story.reservedAt(tick)))));
+  byId("mark-note").hidden = !mark;
+  refill(byId("mark-note"), mark ? [`Hatched: ${markText(mark)} `, make("button", { type: "button", onclick: () => state.set({ mark: "" }) }, "clear")] : []);
+  const when = story.whenAt(tick);
+  refill(byId("moment-note"), `${tick === story.header.peak_tick ? "At the allocated peak" : "At the chosen moment"}: ${countText(tick)} of ${countText(story.ticks)}${when ? " · " + when : ""} · ${axisText(story.allocatedAt(tick))} allocated`);
+}
