@@ -49,9 +49,10 @@ fuzz:
 	for target in pickle recording replay; do \
 		cargo +nightly fuzz run $$target --features libfuzzer -- -max_total_time=60 -timeout=10 || exit 1; done
 
-# Proves of a recording that its owners sum to what PyTorch counts, event by event.
+# Proves of a recording that its owners sum to what PyTorch counts, event by event; writes recordings of any length.
 checker:
 	cargo build --release --quiet -p anatomy --example check
+	cargo build --release --quiet -p page --example training
 
 # Ninety runs, two at a time: about ten minutes.
 cases: build

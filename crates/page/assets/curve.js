@@ -139,15 +139,15 @@ export function drawAxes(context, scale, theme) {
   }
 }
 
-// The card's limit, or a note where it is if it lies above the picture.
+// The card's limit, or a note where it is if it lies above the picture. On the left, where runs begin, there is room.
 export function drawLimit(context, scale, limit, theme) {
   const y = scale.y(limit);
   context.fillStyle = theme.alarm;
   context.font = "600 12px system-ui, sans-serif";
-  context.textAlign = "right";
+  context.textAlign = "left";
   const text = `limit ${axisText(limit)}`;
   if (y < scale.head) {
-    context.fillText(text + " ↑", scale.left + scale.plotWidth - 4, scale.head + 13);
+    context.fillText("↑ " + text, scale.left + 6, scale.head + 13);
     return;
   }
   context.strokeStyle = theme.alarm;
@@ -158,5 +158,5 @@ export function drawLimit(context, scale, limit, theme) {
   context.lineTo(scale.left + scale.plotWidth, y);
   context.stroke();
   context.setLineDash([]);
-  context.fillText(text, scale.left + scale.plotWidth - 4, y + 15);
+  context.fillText(text, scale.left + 6, y + 15);
 }

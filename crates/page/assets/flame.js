@@ -60,8 +60,9 @@ export class MomentView {
     this.canvas.addEventListener("keydown", (event) => event.key === "Escape" && this.state.set({ root: "", mark: "" }));
   }
 
-  show(story) {
+  show(story, report) {
     this.story = story;
+    this.classes = new Map((report.modules ?? []).map((module) => [module.path, module.class]));
     this.tree = null;
     this.draw();
   }
@@ -70,7 +71,7 @@ export class MomentView {
     const { story, state } = this;
     const { moment, tree: by, view, root, mark } = state.now;
     const tick = moment ?? story.header.peak_tick;
-    if (!this.tree || this.tree.tick !== tick || this.tree.by !== by || this.tree.story !== story) this.tree = { tick, by, story, root: treeAt(story, tick, by) };
+    if (!this.tree || this.tree.tick !== tick || this.tree.by !== by || this.tree.story !== story) this.tree = { tick, by, story, root: treeAt(story, tick, by, this.classes) };
     const node = (this.node = findNode(this.tree.root, root));
     const theme = themeColours();
     const marked = mark ? (other) => other.mark === mark : null;

@@ -16,7 +16,7 @@ export class Gestures {
     canvas.addEventListener("pointermove", (event) => this.move(event));
     canvas.addEventListener("pointerup", (event) => this.release(event));
     canvas.addEventListener("pointercancel", (event) => this.release(event));
-    canvas.addEventListener("pointerleave", () => this.leave());
+    canvas.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && this.leave());
     canvas.addEventListener("keydown", (event) => this.key(event));
     canvas.addEventListener("dblclick", () => this.reset());
     strip.addEventListener("pointerdown", (event) => this.stripMove(event, true));

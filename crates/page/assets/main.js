@@ -47,7 +47,10 @@ class Page {
     state.listen(["by", "scale"], () => this.timelineControls());
     state.listen(["theme"], () => this.theme());
     state.listen(["item"], () => this.show());
-    globalThis.addEventListener("hashchange", () => state.set(fromHash(location.hash)));
+    globalThis.addEventListener("hashchange", () => {
+      state.set(fromHash(location.hash));
+      if (this.story) this.keepInside();
+    });
     globalThis.addEventListener("resize", () => this.redraw());
     globalThis.addEventListener("beforeprint", () => this.print(true));
     globalThis.addEventListener("afterprint", () => this.print(false));
@@ -74,7 +77,7 @@ class Page {
     const { state } = this;
     refill(byId("by-choices"), choices("stacked by", [["category", "Category"], ["module", "Module"], ["phase", "Phase"], ["line", "Line"]], state.now.by, (by) => state.set({ by })));
     const hasLimit = Boolean(this.limit);
-    refill(byId("scale-choices"), hasLimit ? choices("height", [["fit", "Peak"], ["limit", "Card"]], state.now.scale, (scale) => state.set({ scale })) : []);
+    refill(byId("scale-choices"), hasLimit ? choices("height", [["fit", "Up to the peak"], ["limit", "Up to the card"]], state.now.scale, (scale) => state.set({ scale })) : []);
   }
 
   isDark() {
@@ -135,12 +138,21 @@ class Page {
     this.stories[number] ??= new Story(await unpack(byId("fathom-story-" + number).textContent));
     if (this.item() !== item) return;
     this.story = this.stories[number];
+    this.keepInside();
     this.timeline.show(this.story, this.limit);
     showLegend(this.timeline, this.state);
     showRange(this.story, this.state);
-    this.momentView.show(this.story);
+    this.momentView.show(this.story, item.report);
     this.segmentView.show(this.story);
     refill(byId("event-count"), `${countText(this.story.ticks)} allocations and frees`);
+  }
+
+  // An address may be of another recording: what lies outside of this one is forgotten.
+  keepInside() {
+    const { now } = this.state, { ticks } = this.story;
+    const isTick = (tick) => tick === null || (Number.isInteger(tick) && tick <= ticks);
+    if (!isTick(now.moment)) now.moment = null;
+    if (!isTick(now.rangeFrom) || !isTick(now.rangeTo)) now.rangeFrom = now.rangeTo = null;
   }
 }
 

@@ -1,11 +1,11 @@
 // What is looked at: one state for all views, kept in the address, so that a link or a reload shows the same.
 
-// Names in the address are short; what is as at the beginning is left out.
+// Names in the address are short; what is as at the beginning is left out. A list has all that is understood.
 const FIELDS = {
-  item: ["i", "number"], by: ["by", "text"], from: ["a", "number"], to: ["b", "number"], moment: ["t", "number"],
-  rangeFrom: ["ra", "number"], rangeTo: ["rb", "number"], view: ["v", "text"], tree: ["of", "text"], root: ["in", "text"],
-  table: ["tab", "text"], query: ["q", "text"], sort: ["sort", "text"], mark: ["mark", "text"], theme: ["theme", "text"],
-  scale: ["y", "text"],
+  item: ["i", "number"], by: ["by", ["category", "module", "phase", "line"]], from: ["a", "number"], to: ["b", "number"], moment: ["t", "number"],
+  rangeFrom: ["ra", "number"], rangeTo: ["rb", "number"], view: ["v", ["treemap", "flame"]], tree: ["of", ["module", "line"]], root: ["in", "text"],
+  table: ["tab", "text"], query: ["q", "text"], sort: ["sort", "text"], mark: ["mark", "text"], theme: ["theme", ["light", "dark"]],
+  scale: ["y", ["fit", "limit"]],
 };
 
 export const FIRST = {
@@ -29,9 +29,9 @@ export function fromHash(hash) {
   for (const [field, [name, kind]] of Object.entries(FIELDS)) {
     const word = words.get(name);
     if (word === null) continue;
-    const number = Number(word);
-    if (kind === "text") state[field] = word;
-    else if (Number.isFinite(number)) state[field] = number;
+    const number = Number(word), isKnown = kind === "text" || kind.includes(word);
+    if (kind !== "number" && isKnown) state[field] = word;
+    else if (kind === "number" && Number.isFinite(number) && number >= 0) state[field] = number;
   }
   return state;
 }

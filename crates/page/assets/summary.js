@@ -1,7 +1,7 @@
 // The first screen: does it fit, what is the peak, what holds it, when. Every figure is the report's own.
 
 import { make, refill, byId } from "./dom.js";
-import { bytesText, countText, percentText, placeText, plainWords, whenText } from "./format.js";
+import { bytesText, countText, lastPart, percentText, placeText, plainWords, whenText } from "./format.js";
 import { categoryColour } from "./colours.js";
 
 // A size that a test can find again: exact bytes and the field of the JSON it stands for.
@@ -17,21 +17,20 @@ export function verdictOf(report) {
   if (report.verdict === "does_not_fit" && !refusal) return ["Runs, but goes over the budget", "bad"];
   if (report.verdict === "does_not_fit") return [card ? `Does not fit on ${card}` : "Does not fit", "bad"];
   if (report.verdict === "script_failed") return ["The script failed by itself", "bad"];
-  return refusal ? ["Ran out of memory", "bad"] : ["What was recorded", "plain"];
+  return refusal ? ["Ran out of memory", "bad"] : [`Peaks at ${bytesText(report.peak.allocated_bytes)} allocated`, "plain"];
 }
 
 // What follows the verdict: how much, of what, and what is left.
 function reasonOf(report) {
   const { peak, gpu, out_of_memory: refusal } = report;
-  if (report.failure) return [report.failure];
   if (refusal) {
     const free = refusal.free_bytes === null ? [] : [" with ", figure(refusal.free_bytes, "out_of_memory.free_bytes"), " free"];
-    const by = [refusal.operator && ` by ${refusal.operator}`, refusal.module && ` in ${refusal.module}`];
-    const place = placeText(refusal.file, refusal.line);
-    const when = whenText(refusal.phase, refusal.step);
-    return ["Tried to allocate ", figure(refusal.tried_bytes, "out_of_memory.tried_bytes"), ...free, ...by.filter(Boolean),
-      place && ` at ${place}`, when && ` (${when})`, refusal.reason ? `. ${sentence(refusal.reason)}` : "."].filter(Boolean);
+    const place = placeText(refusal.file, refusal.line), when = whenText(refusal.phase, refusal.step);
+    const who = [refusal.operator || "A request", refusal.module && `in ${refusal.module}`, place && `at ${place}`, when && `(${when})`];
+    return [who.filter(Boolean).join(" "), " tried to allocate ", figure(refusal.tried_bytes, "out_of_memory.tried_bytes"), ...free, ".",
+      refusal.reason ? make("span", { class: "why" }, sentence(refusal.reason)) : ""];
   }
+  if (report.failure) return [report.failure];
   if (report.budget_bytes && report.exit_code === 1) {
     return ["Needs ", figure(peak.device_bytes, "peak.device_bytes"), ", the budget is ", figure(report.budget_bytes, "budget_bytes"), "."];
   }
@@ -63,7 +62,7 @@ function facts(report) {
     rows.push(fact("Held mostly by", plainWords(largest.name), `${bytesText(largest.bytes)}, ${percentText(largest.bytes, peak.allocated_bytes)} of the peak`));
   }
   const place = placeText(peak.file, peak.line);
-  if (peak.operator || place) rows.push(fact("Raised by", peak.operator || place, [peak.module, peak.operator && place].filter(Boolean).join(" · ")));
+  if (peak.operator || place) rows.push(fact("Raised by", peak.operator || lastPart(place), [peak.module, place].filter(Boolean).join(" · ")));
   if (report.floor_bytes) rows.push(fact("Smallest card", figure(report.floor_bytes, "floor_bytes"), "replayed, context included"));
   return rows;
 }

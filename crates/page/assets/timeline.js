@@ -1,7 +1,7 @@
 // The memory timeline: stacked bands, what is reserved, phases and steps, the card's limit, and what is chosen.
 
 import { byId, fitCanvas, make, onceAFrame, refill } from "./dom.js";
-import { axisText, bytesText, countText, fitText, plainWords } from "./format.js";
+import { bytesText, countText, fitText, plainWords } from "./format.js";
 import { bandsAt, cellsOf, coarse, lifeAt, markedCells } from "./bands.js";
 import { bandColours, themeColours } from "./colours.js";
 import { drawAxes, drawBands, drawLimit, drawReserved, drawSteps, Scale, visibleCells } from "./curve.js";
@@ -57,7 +57,7 @@ export class Timeline {
     if (!this.story) return;
     const begun = performance.now();
     const { by } = this.state.now;
-    const { context, width, height } = fitCanvas(this.canvas, globalThis.innerWidth < 620 ? 300 : 380);
+    const { context, width, height } = fitCanvas(this.canvas, globalThis.innerWidth < 620 ? 300 : 350);
     const [from, to] = this.window();
     const scale = (this.scale = new Scale(width, height, from, to, this.top()));
     this.cells = cellsOf(this.story, by, from, to, scale.plotWidth);
@@ -110,7 +110,7 @@ export class Timeline {
       if (!steps[row] || (row > first && steps[row] === steps[row - 1])) continue;
       stepX = begin;
       if (row > 0) this.drawStepLine(context, stepX);
-      if (stepX - lastText < 46) continue;
+      if (stepX - lastText < 46 || right - stepX < 46) continue;
       context.fillStyle = theme.ink;
       context.font = "600 12px system-ui, sans-serif";
       context.fillText("step " + steps[row], stepX + 2, 12);
@@ -165,11 +165,24 @@ export class Timeline {
     context.lineTo(Math.round(x) + 0.5, bottom);
     context.stroke();
     context.fillStyle = theme.ink;
+    this.label(context, x, moment);
     context.beginPath();
     context.moveTo(x - 4, scale.head - 6);
     context.lineTo(x + 5, scale.head - 6);
     context.lineTo(x + 0.5, scale.head);
     context.fill();
+  }
+
+  // How much is allocated at the moment, beside its line.
+  label(context, x, moment) {
+    const { scale, story } = this;
+    const tick = moment ?? story.header.peak_tick, isPeak = tick === story.header.peak_tick;
+    const text = `${isPeak ? "peak " : ""}${bytesText(isPeak ? this.peakBytes() : story.allocatedAt(tick))}`;
+    context.font = "600 12px system-ui, sans-serif";
+    context.textBaseline = "alphabetic";
+    const width = context.measureText(text).width, fits = x + width + 8 < scale.left + scale.plotWidth;
+    context.textAlign = fits ? "left" : "right";
+    context.fillText(text, fits ? x + 6 : x - 6, scale.head + 13);
   }
 
   // The whole recording, small, with the window on it.
@@ -239,5 +252,5 @@ export function showLegend(timeline, state) {
   byId("mark-note").hidden = !mark;
   refill(byId("mark-note"), mark ? [`Hatched: ${markText(mark)} `, make("button", { type: "button", onclick: () => state.set({ mark: "" }) }, "clear")] : []);
   const when = story.whenAt(tick);
-  refill(byId("moment-note"), `${tick === story.header.peak_tick ? "At the allocated peak" : "At the chosen moment"}: ${countText(tick)} of ${countText(story.ticks)}${when ? " · " + when : ""} · ${axisText(story.allocatedAt(tick))} allocated`);
+  refill(byId("moment-note"), `${tick === story.header.peak_tick ? "At the allocated peak" : "At the chosen moment"}: ${countText(tick)} of ${countText(story.ticks)}${when ? " · " + when : ""} · ${bytesText(story.allocatedAt(tick))} allocated`);
 }

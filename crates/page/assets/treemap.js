@@ -45,8 +45,9 @@ export function drawTreemap(context, size, tree, theme, marked) {
   context.textBaseline = "middle";
   context.textAlign = "left";
   const total = tree.bytes;
-  const place = (node, box, depth) => {
+  const place = (outer, box, depth) => {
     if (box.width < LEAST || box.height < LEAST) return;
+    const node = depth ? innermost(outer) : outer;
     drawn.push({ node, ...box });
     const parts = [...node.list, ...(node.isPart ? [] : ownParts(node))].sort((a, b) => b.bytes - a.bytes);
     const isLeaf = !parts.length || parts.length === 1 && parts[0].isPart;
@@ -60,6 +61,16 @@ export function drawTreemap(context, size, tree, theme, marked) {
   };
   if (total > 0) place(tree, { x: 0, y: 0, width: size.width, height: size.height }, 0);
   return drawn;
+}
+
+// A module that only holds one other is shown as that one, with both names.
+function innermost(node) {
+  let inner = node, label = node.label;
+  while (!inner.isPart && !inner.own && inner.list.length === 1) {
+    [inner] = inner.list;
+    label += " › " + inner.label;
+  }
+  return inner === node ? node : { ...inner, label };
 }
 
 function frame(context, box, node, theme, hasHead, total) {

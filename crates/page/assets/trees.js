@@ -28,11 +28,12 @@ export function aliveKinds(story, tick) {
   return [...rows.values()];
 }
 
-export function treeAt(story, tick, by) {
+// `classes` has the class of each module's path.
+export function treeAt(story, tick, by, classes) {
   const root = node(by === "line" ? "all lines" : "all modules", "", "");
   for (const { kind, bytes, count } of aliveKinds(story, tick)) {
     const about = story.about(kind);
-    const line = by === "line" ? lineage(story, root, kind) : moduleLineage(root, about.module);
+    const line = by === "line" ? lineage(story, root, kind) : moduleLineage(root, about.module, classes);
     for (const part of line) {
       part.bytes += bytes;
       part.count += count;
@@ -45,14 +46,15 @@ export function treeAt(story, tick, by) {
 }
 
 // The modules from the top down to a path.
-function moduleLineage(root, path) {
+function moduleLineage(root, path, classes) {
   if (!path) return [root, below(root, "", "no module", "?", "module:")];
   const line = [root];
   for (let at = 0, end = 0; end < path.length; at = end + 1) {
     end = path.indexOf(".", at);
     if (end < 0) end = path.length;
     const whole = path.slice(0, end);
-    line.push(below(line[line.length - 1], path.slice(at, end), path.slice(at, end), whole, "module:" + whole));
+    const label = [path.slice(at, end), classes.get(whole)].filter(Boolean).join(" ");
+    line.push(below(line[line.length - 1], path.slice(at, end), label, whole, "module:" + whole));
   }
   return line;
 }

@@ -1,7 +1,7 @@
 //! The stacked curves at a coarse scale. A bucket of ticks is shown by the one at which most was
 //! allocated: its bands are those of one true moment, and no peak is lost.
 
-use anatomy::lives::Lives;
+use anatomy::lives::{Lives, NEVER};
 
 use crate::clock::Clock;
 use crate::groups::{Dimension, of_phase, rounding};
@@ -54,8 +54,8 @@ fn changes(lives: &Lives, clock: &Clock) -> Vec<Vec<Change>> {
     let mut changes = vec![Vec::new(); clock.last() as usize + 1];
     for (index, life) in (0u32..).zip(&lives.list) {
         changes[clock.tick(life.born) as usize].push(Change::Born(index));
-        if let Some(freed) = clock.end(life.freed) {
-            changes[freed as usize].push(Change::Freed(index));
+        if life.freed != NEVER {
+            changes[clock.tick(life.freed) as usize].push(Change::Freed(index));
         }
     }
     changes

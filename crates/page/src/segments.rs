@@ -36,7 +36,7 @@ pub(crate) fn ranges(timeline: &Timeline, clock: &Clock) -> Vec<Range> {
     let mut open: Vec<Range> = timeline.start.iter().map(of_start).collect();
     let mut closed = Vec::new();
     for next in &timeline.segments {
-        let tick = clock.tick(next.at + 1);
+        let tick = clock.seen(next.at + 1);
         match next.event {
             Event::SegmentAlloc { address, size, stream, pool }
             | Event::SegmentMap { address, size, stream, pool } => {
@@ -72,8 +72,7 @@ fn close(open: &mut Vec<Range>, closed: &mut Vec<Range>, (from, to): (u64, u64),
     }
 }
 
-/// Ticks at which the reserved bytes change, and what they are then. Where they change more than once
-/// between two ticks, the most counts: a peak is a peak.
+/// Ticks at which the reserved bytes change, and what they are then.
 pub(crate) fn reserved(timeline: &Timeline, clock: &Clock) -> Vec<(u32, u64)> {
     let start = timeline.start.iter().fold(0u64, |sum, segment| sum.saturating_add(segment.size));
     let mut changes = vec![(0, start)];
@@ -83,9 +82,9 @@ pub(crate) fn reserved(timeline: &Timeline, clock: &Clock) -> Vec<(u32, u64)> {
             continue;
         }
         now = moment.reserved;
-        let tick = clock.tick(index + 1);
+        let tick = clock.seen(index + 1);
         match changes.last_mut() {
-            Some(last) if last.0 == tick && 0 < tick => last.1 = last.1.max(now),
+            Some(last) if last.0 == tick => last.1 = now,
             _ => changes.push((tick, now)),
         }
     }

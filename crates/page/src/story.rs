@@ -2,7 +2,7 @@
 
 use allocator::Timeline;
 use anatomy::Anatomy;
-use anatomy::lives::Lives;
+use anatomy::lives::{Lives, NEVER};
 use recording::{Phase, Recording};
 use serde::Serialize;
 
@@ -66,8 +66,8 @@ impl Story {
             ticks: clock.last(),
             events: timeline.moments.len(),
             peak_tick: clock.tick(anatomy.allocated_peak.time),
-            reserved_peak_tick: clock.tick(anatomy.reserved_peak.time),
-            refused_tick: anatomy.out_of_memory.as_ref().map(|at| clock.tick(at.at.time)),
+            reserved_peak_tick: clock.seen(anatomy.reserved_peak.time),
+            refused_tick: anatomy.out_of_memory.as_ref().map(|at| clock.seen(at.at.time)),
             bucket: buckets.size,
             phases: Phase::ALL.iter().map(|phase| phase.name()).collect(),
             dimensions: &by,
@@ -87,14 +87,20 @@ impl Story {
 /// Ends are counted from the beginning plus one, so that 0 says never.
 fn add_lives(columns: &mut Columns, lives: &Lives, kinds: &[u32], clock: &Clock) {
     let list = || lives.list.iter();
-    let span = |from: u32, to: Option<u32>| to.map_or(0, |to| u64::from(to - from) + 1);
+    let span = |from: u32, to: u32| u64::from(to.saturating_sub(from)) + 1;
     columns.delta("born", list().map(|life| u64::from(clock.tick(life.born))));
-    columns.plain("span", list().map(|life| span(clock.tick(life.born), clock.end(life.freed))));
-    let wait = list().map(|life| match clock.end(life.freed) {
-        Some(freed) => span(freed, clock.end(life.returned)),
-        None => 0,
+    let lasts = list().map(|life| match life.freed {
+        NEVER => 0,
+        freed => span(clock.tick(life.born), clock.tick(freed)),
     });
-    columns.plain("wait", wait);
+    columns.plain("span", lasts);
+    // A block that no stream uses returns with its free, before anything else happens.
+    let waits = list().map(|life| match (clock.tick(life.freed), life.returned) {
+        (_, NEVER) => 0,
+        (freed, returned) if clock.tick(returned) == freed => 1,
+        (freed, returned) => span(freed, clock.seen(returned)),
+    });
+    columns.plain("wait", waits);
     columns.plain("block", list().map(|life| life.block));
     columns.plain("slack", list().map(|life| life.block - life.requested));
     columns.delta("address", list().map(|life| life.address));
@@ -122,7 +128,7 @@ fn add_kinds(columns: &mut Columns, kinds: &Kinds<'_>, by: &[Dimension]) {
 
 fn add_spans(columns: &mut Columns, lives: &Lives, clock: &Clock) {
     let spans = || lives.spans.iter();
-    columns.delta("span.from", spans().map(|span| u64::from(clock.tick(span.from))));
+    columns.delta("span.from", spans().map(|span| u64::from(clock.seen(span.from))));
     let number = |phase: Option<Phase>| phase.map_or(0, |phase| phase as u64 + 1);
     columns.plain("span.phase", spans().map(|span| number(span.when.phase)));
     columns.plain("span.step", spans().map(|span| u64::from(span.when.step)));
