@@ -108,9 +108,17 @@ export function coarse(story, name, level) {
 export function cellsOf(story, name, from, to, pixels) {
   const wanted = Math.max(1, (to - from) / Math.max(1, pixels));
   const { bucket } = story.header;
-  const size = 2 ** Math.ceil(Math.log2(wanted));
+  const size = 2 ** Math.ceil(Math.log2(wholeSteps(story, wanted)));
   if (size < bucket) return exactCells(story, name, from, to, size);
   return coarse(story, name, Math.round(Math.log2(size / bucket)));
+}
+
+// Steps of a few pixels would beat against the cells: then a cell takes two whole steps, and shows their peak.
+function wholeSteps(story, wanted) {
+  const { "span.step": steps, "span.from": from } = story.columns;
+  const count = steps.length ? steps[steps.length - 1] - steps[0] : 0;
+  const length = count > 2 ? (from[from.length - 1] - from[0]) / count : 0;
+  return length > wanted / 2 && length < 6 * wanted ? 2 * length : wanted;
 }
 
 // The bands at one tick.

@@ -28,6 +28,12 @@ export function categoryColour(name) {
   return OF_CATEGORY[String(name).replaceAll("_", " ")] ?? "#6e7681";
 }
 
+// A node of a tree: by its category, or by its branch where nobody named anything.
+export function nodeColour(node) {
+  if (node.category !== "unknown" || node.branch === undefined) return categoryColour(node.category);
+  return IN_ORDER[node.branch % IN_ORDER.length];
+}
+
 // Black or white, whichever is read better on a colour (the W3C's relative luminance).
 export function inkOn(colour) {
   const part = (at) => {

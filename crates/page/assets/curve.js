@@ -90,22 +90,24 @@ export function drawSteps(context, scale, cells, heights, stroke, fill) {
 export function drawReserved(context, scale, story, colour) {
   const { "reserved.tick": ticks, "reserved.bytes": bytes } = story.columns;
   const first = Math.max(0, story.rowAt(ticks, scale.from));
+  // Flat lines are sharp in the middle of a pixel.
+  const sharp = (bytes) => Math.round(scale.y(bytes)) + 0.5;
   context.beginPath();
   let lastX = -Infinity, low = 0, high = 0;
   for (let row = first; row < ticks.length && (row === first || ticks[row - 1] <= scale.to); row++) {
-    const x = Math.max(scale.left, Math.min(scale.x(ticks[row]), scale.left + scale.plotWidth)), y = scale.y(bytes[row]);
+    const x = Math.max(scale.left, Math.min(scale.x(ticks[row]), scale.left + scale.plotWidth)), y = sharp(bytes[row]);
     // Many changes within a pixel are one stroke up and down.
     if (x - lastX < 0.5) {
       if (y < low || y > high) context.lineTo(lastX, y);
       [low, high] = [Math.min(low, y), Math.max(high, y)];
       continue;
     }
-    if (row > first) context.lineTo(x, scale.y(bytes[row - 1]));
+    if (row > first) context.lineTo(x, sharp(bytes[row - 1]));
     context.lineTo(x, y);
     [lastX, low, high] = [x, y, y];
   }
   const row = Math.max(0, story.rowAt(ticks, scale.to));
-  context.lineTo(scale.left + scale.plotWidth, scale.y(bytes[row] ?? 0));
+  context.lineTo(scale.left + scale.plotWidth, sharp(bytes[row] ?? 0));
   context.strokeStyle = colour;
   context.lineWidth = 1.2;
   context.setLineDash([]);

@@ -24,9 +24,12 @@ export function valueText(value, name) {
   const place = placeText(rest.file, rest.line);
   delete rest.file;
   delete rest.line;
-  const pairs = Object.entries(rest).map(([key, part]) => {
+  // What is said in words comes first, without the name of its field.
+  const isSaid = (key) => ["text", "title", "label", "what", "explanation"].includes(key);
+  const entries = Object.entries(rest).sort(([a], [b]) => isSaid(b) - isSaid(a));
+  const pairs = entries.map(([key, part]) => {
     const text = valueText(part, key);
-    return text && (["text", "title", "label", "what", "explanation"].includes(key) ? text : `${plainWords(key.replace(/_?bytes$/, ""))} ${text}`.trim());
+    return text && (isSaid(key) ? text : `${plainWords(key.replace(/_?bytes$/, ""))} ${text}`.trim());
   });
   return [...pairs, place].filter(Boolean).join(" · ");
 }

@@ -2,7 +2,7 @@
 
 import { byId, choices, fitCanvas, hideTip, make, refill, showTip } from "./dom.js";
 import { bytesText, countText, fitText, percentText } from "./format.js";
-import { categoryColour, inkOn, themeColours } from "./colours.js";
+import { categoryColour, inkOn, nodeColour, themeColours } from "./colours.js";
 import { findNode, treeAt } from "./trees.js";
 import { drawTreemap } from "./treemap.js";
 
@@ -25,7 +25,7 @@ export function drawFlame(context, size, tree, theme, marked) {
     if (width < 0.7 || depth >= DEEPEST) return;
     const box = { x, y: depth * ROW, width, height: ROW };
     drawn.push({ node, ...box });
-    const colour = depth ? categoryColour(node.category) : "#9aa0a6";
+    const colour = depth ? nodeColour(node) : "#9aa0a6";
     context.fillStyle = colour;
     context.fillRect(x, box.y, Math.max(0.5, width - 0.8), ROW - 1);
     if (marked && marked(node)) {

@@ -42,9 +42,9 @@ export function axisText(bytes) {
   return unit ? parseFloat((bytes / unit[0]).toFixed(2)) + " " + unit[1] : bytes + " B";
 }
 
-// The end of a path, which tells most.
-export function lastPart(path) {
-  return path.slice(path.lastIndexOf("/") + 1);
+// The end of a path, which tells most; some are of Windows.
+export function lastPart(path, parts = 1) {
+  return path.split(/[\\/]/).slice(-parts).join("/");
 }
 
 // `before_optimizer` is written `before optimizer`.

@@ -1,7 +1,6 @@
 // Puts the page together: reads what is in it, and tells each view when something it shows has changed.
 
 import { byId, choices, make, refill } from "./dom.js";
-import { countText } from "./format.js";
 import { unpack } from "./unpack.js";
 import { Story } from "./story.js";
 import { fromHash, State } from "./state.js";
@@ -139,12 +138,23 @@ class Page {
     if (this.item() !== item) return;
     this.story = this.stories[number];
     this.keepInside();
+    this.showWhatIsKnown(item.report);
     this.timeline.show(this.story, this.limit);
     showLegend(this.timeline, this.state);
     showRange(this.story, this.state);
     this.momentView.show(this.story, item.report);
     this.segmentView.show(this.story);
-    refill(byId("event-count"), `${countText(this.story.ticks)} allocations and frees`);
+  }
+
+  // Where nothing has a name, lines tell more than categories; an address that says otherwise is obeyed.
+  showWhatIsKnown(report) {
+    const unknown = (report.categories ?? []).find((row) => row.name === "unknown");
+    if (location.hash || !unknown || unknown.bytes * 2 < report.peak.allocated_bytes) return;
+    this.state.now.by = "line";
+    this.state.now.table = "lines";
+    this.tables.draw();
+    if (!(report.modules ?? []).some((module) => module.path)) this.state.now.tree = "line";
+    this.timelineControls();
   }
 
   // An address may be of another recording: what lies outside of this one is forgotten.

@@ -52,15 +52,22 @@ function fact(label, value, note) {
   return make("div", { class: "fact" }, make("dt", {}, label), make("dd", {}, make("div", { class: "value" }, value), make("div", { class: "note" }, note)));
 }
 
+// What holds most: a category, or a line where nothing has a name.
+function holder(report) {
+  const whole = report.peak.allocated_bytes, share = (bytes) => `${bytesText(bytes)}, ${percentText(bytes, whole)} of the peak`;
+  const [largest] = [...(report.categories ?? [])].sort((a, b) => b.bytes - a.bytes);
+  if (!largest || !largest.bytes) return [];
+  if (largest.name !== "unknown") return [fact("Held mostly by", plainWords(largest.name), share(largest.bytes))];
+  const line = (report.lines ?? []).find((row) => row.file);
+  return line ? [fact("Held mostly by", lastPart(placeText(line.file, line.line)), share(line.bytes))] : [];
+}
+
 function facts(report) {
   const { peak } = report;
   if (!peak) return [];
   const rows = [fact("Allocated at the peak", figure(peak.allocated_bytes, "peak.allocated_bytes"), whenText(peak.phase, peak.step) || "measured")];
   rows.push(fact("Reserved at most", figure(peak.reserved_bytes, "peak.reserved_bytes"), whenText(peak.reserved_phase, peak.reserved_step) || "tensors and cache"));
-  const [largest] = [...(report.categories ?? [])].sort((a, b) => b.bytes - a.bytes);
-  if (largest && largest.bytes) {
-    rows.push(fact("Held mostly by", plainWords(largest.name), `${bytesText(largest.bytes)}, ${percentText(largest.bytes, peak.allocated_bytes)} of the peak`));
-  }
+  rows.push(...holder(report));
   const place = placeText(peak.file, peak.line);
   if (peak.operator || place) rows.push(fact("Raised by", peak.operator || lastPart(place), [peak.module, place].filter(Boolean).join(" · ")));
   if (report.floor_bytes) rows.push(fact("Smallest card", figure(report.floor_bytes, "floor_bytes"), "replayed, context included"));

@@ -103,7 +103,7 @@ export class Tables {
     refill(byId("table-body"), make("table", { "data-table": chosen }, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, body)),
       found.length > shown.length ? more : "", found.length ? "" : make("p", { class: "note" }, "Nothing has these words."));
     const all = rows(report).length;
-    refill(byId("table-note"), `${found.length === all ? "" : countText(found.length) + " of "}${countText(all)} rows`);
+    refill(byId("table-note"), `${found.length === all ? "" : countText(found.length) + " of "}${countText(all)} ${all === 1 ? "row" : "rows"}`);
   }
 
   head(column, index) {

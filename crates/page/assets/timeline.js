@@ -1,12 +1,15 @@
 // The memory timeline: stacked bands, what is reserved, phases and steps, the card's limit, and what is chosen.
 
 import { byId, fitCanvas, make, onceAFrame, refill } from "./dom.js";
-import { bytesText, countText, fitText, plainWords } from "./format.js";
-import { bandsAt, cellsOf, coarse, lifeAt, markedCells } from "./bands.js";
+import { bytesText, countText, fitText, lastPart, plainWords } from "./format.js";
+import { bandsAt, cellsOf, lifeAt, markedCells } from "./bands.js";
 import { bandColours, themeColours } from "./colours.js";
 import { drawAxes, drawBands, drawLimit, drawReserved, drawSteps, Scale, visibleCells } from "./curve.js";
 import { drawBlocks, drawLife } from "./blocks.js";
 import { markedKinds, markText } from "./details.js";
+
+// Phases alternate between two shades.
+const LIGHT_PHASES = ["construction", "backward", "after training"];
 
 export class Timeline {
   constructor(state) {
@@ -73,8 +76,17 @@ export class Timeline {
     this.drawMark(context);
     this.drawChosen(context);
     this.drawOverview();
+    this.note();
     this.frames.push(performance.now() - begun);
     if (this.frames.length > 600) this.frames.shift();
+  }
+
+  // What a column stands for, where it is more than one tick.
+  note() {
+    const { size } = this.cells, { changes } = this.story.header;
+    const text = `${countText(changes)} allocations and frees${size > 1 ? `; a column shows the highest moment of ${countText(size)}` : ""}`;
+    const element = byId("event-count");
+    if (element.textContent !== text) element.textContent = text;
   }
 
   // Edges of single blocks: only when the window rests, so that moving stays smooth.
@@ -96,25 +108,25 @@ export class Timeline {
     const { scale, theme } = this, right = scale.left + scale.plotWidth;
     context.textBaseline = "alphabetic";
     context.textAlign = "left";
-    let stepX = scale.left, lastText = -Infinity;
+    let lastLine = -Infinity, lastText = -Infinity;
     const first = Math.max(0, this.story.rowAt(from, scale.from));
     for (let row = first; row < from.length && from[row] <= scale.to; row++) {
       const begin = Math.max(scale.left, scale.x(from[row]));
       const end = Math.min(right, row + 1 < from.length ? scale.x(from[row + 1]) : right);
       const name = plainWords(this.story.phaseName(row));
-      context.fillStyle = row % 2 ? theme.wash : theme.line;
-      context.fillRect(begin, 18, Math.max(0, end - begin), 14);
+      context.fillStyle = LIGHT_PHASES.includes(name) ? theme.wash : theme.line;
+      if (name) context.fillRect(begin, 18, Math.max(0, end - begin), 14);
       context.fillStyle = theme.soft;
       context.font = "11px system-ui, sans-serif";
       if (end - begin > 34) context.fillText(fitText(context, name, end - begin - 8), begin + 4, 29);
       if (!steps[row] || (row > first && steps[row] === steps[row - 1])) continue;
-      stepX = begin;
-      if (row > 0) this.drawStepLine(context, stepX);
-      if (stepX - lastText < 46 || right - stepX < 46) continue;
-      context.fillStyle = theme.ink;
+      if (row > 0 && begin - lastLine > 10) this.drawStepLine(context, (lastLine = begin));
       context.font = "600 12px system-ui, sans-serif";
-      context.fillText("step " + steps[row], stepX + 2, 12);
-      lastText = stepX;
+      const text = "step " + steps[row], wide = context.measureText(text).width;
+      if (begin < lastText || right - begin < wide) continue;
+      context.fillStyle = theme.ink;
+      context.fillText(text, begin + 2, 12);
+      lastText = begin + wide + 14;
     }
   }
 
@@ -193,8 +205,7 @@ export class Timeline {
     this.stripScale = scale;
     context.fillStyle = this.theme.wash;
     context.fillRect(0, 0, width, height);
-    const level = Math.max(0, Math.ceil(Math.log2(this.story.ticks / this.story.header.bucket / scale.plotWidth)));
-    const cells = coarse(this.story, this.state.now.by, level);
+    const cells = cellsOf(this.story, this.state.now.by, 0, this.story.ticks, scale.plotWidth);
     drawSteps(context, scale, cells, cells.totals, this.theme.soft, this.theme.line);
     const [from, to] = this.window();
     context.fillStyle = this.theme.ink;
@@ -246,7 +257,8 @@ export function showLegend(timeline, state) {
   const { groups } = story.dimension(by);
   const colours = bandColours(by, groups), bytes = bandsAt(story, by, tick);
   const rows = groups.map((name, band) => ({ name, colour: colours[band], bytes: bytes[band] })).filter((row) => row.bytes > 0);
-  refill(byId("timeline-legend"), rows.map((row) => make("li", {}, make("span", { class: "swatch", style: { background: row.colour } }), row.name + " ",
+  const short = (text) => (by === "line" ? lastPart(text, 2) : text);
+  refill(byId("timeline-legend"), rows.map((row) => make("li", { title: row.name }, make("span", { class: "swatch", style: { background: row.colour } }), short(row.name) + " ",
     make("b", { "data-band": row.name, "data-bytes": row.bytes }, bytesText(row.bytes)))),
   make("li", {}, make("span", { class: "swatch thin" }), "reserved ", make("b", { "data-band": "reserved" }, bytesText(story.reservedAt(tick)))));
   byId("mark-note").hidden = !mark;

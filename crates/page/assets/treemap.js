@@ -2,7 +2,7 @@
 // Huizing, van Wijk, 2000): rows are filled as long as their tiles become squarer.
 
 import { bytesText, fitText } from "./format.js";
-import { categoryColour, inkOn } from "./colours.js";
+import { inkOn, nodeColour } from "./colours.js";
 import { ownParts } from "./trees.js";
 
 const HEAD = 17;
@@ -51,11 +51,11 @@ export function drawTreemap(context, size, tree, theme, marked) {
     drawn.push({ node, ...box });
     const parts = [...node.list, ...(node.isPart ? [] : ownParts(node))].sort((a, b) => b.bytes - a.bytes);
     const isLeaf = !parts.length || parts.length === 1 && parts[0].isPart;
-    if (isLeaf) return tile(context, box, node, categoryColour(node.category), total, marked);
+    if (isLeaf) return tile(context, box, node, nodeColour(node), total, marked);
     const hasHead = depth > 0 && box.height > HEAD * 2 && box.width > 40;
     if (depth > 0) frame(context, box, node, theme, hasHead, total);
     const inner = depth === 0 ? box : { x: box.x + 2, y: box.y + (hasHead ? HEAD : 2), width: box.width - 4, height: box.height - (hasHead ? HEAD + 2 : 4) };
-    if (inner.width < LEAST || inner.height < LEAST) return tile(context, box, node, categoryColour(node.category), total, marked);
+    if (inner.width < LEAST || inner.height < LEAST) return tile(context, box, node, nodeColour(node), total, marked);
     const boxes = squarify(parts.map((part) => part.bytes), inner);
     parts.forEach((part, index) => place(part, boxes[index], depth + 1));
   };

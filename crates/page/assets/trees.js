@@ -42,6 +42,7 @@ export function treeAt(story, tick, by, classes) {
     line[line.length - 1].own += bytes;
   }
   finish(root);
+  root.list.forEach((child, index) => numberBranch(child, index));
   return root;
 }
 
@@ -83,13 +84,19 @@ function finish(tree) {
   tree.list.sort((a, b) => b.bytes - a.bytes || (a.label < b.label ? -1 : 1));
 }
 
+// Each branch of the root has a number, for colours where categories have none.
+function numberBranch(tree, number) {
+  tree.branch = number;
+  for (const child of tree.list) numberBranch(child, number);
+}
+
 // A treemap's leaves: what a node holds itself, by category.
 export function ownParts(tree) {
   if (!tree.own) return [];
   const rest = new Map(tree.parts);
   for (const child of tree.list) for (const [category, bytes] of child.parts) rest.set(category, rest.get(category) - bytes);
   return [...rest].filter(([, bytes]) => bytes > 0).map(([category, bytes]) =>
-    ({ label: category, path: tree.path, mark: [tree.mark, "category:" + category].filter(Boolean).join("\n"), bytes, list: [], category, isPart: true, parts: new Map([[category, bytes]]) }));
+    ({ label: category, path: tree.path, mark: [tree.mark, "category:" + category].filter(Boolean).join("\n"), bytes, list: [], category, branch: tree.branch, isPart: true, parts: new Map([[category, bytes]]) }));
 }
 
 // The node of a path, or the root.

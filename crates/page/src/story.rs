@@ -29,6 +29,7 @@ pub struct Story {
 #[derive(Serialize)]
 struct Header<'a> {
     ticks: u32,
+    changes: u32,
     events: usize,
     peak_tick: u32,
     reserved_peak_tick: u32,
@@ -64,6 +65,7 @@ impl Story {
         columns.delta("tall", tall(&lives, anatomy.allocated_peak.allocated));
         let header = Header {
             ticks: clock.last(),
+            changes: clock.tick(usize::MAX),
             events: timeline.moments.len(),
             peak_tick: clock.tick(anatomy.allocated_peak.time),
             reserved_peak_tick: clock.seen(anatomy.reserved_peak.time),
