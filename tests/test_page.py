@@ -431,30 +431,64 @@ def test_a_folder_gives_the_page_of_its_run(case, fathom, look):
     assert "Does not fit" in page.locator("#verdict").inner_text()
 
 
-def test_a_snapshot_of_pytorch(fathom, folder, look):
-    path = folder / "snapshot.html"
-    done = fathom.command("page", "tests/recorded/shreyansh26-model_memory_usage_profile_grad.pkl", "-o", path)
+@pytest.mark.parametrize("path", sorted((ROOT / "tests/recorded").glob("*.p*kl*")) + ["case"], ids=lambda path: str(path)[-12:])
+def test_every_view_agrees_at_the_peak(path, case, fathom, folder, look):
+    """Snapshots of real cards, and the case study: what the page sums up is what the report says, to the byte."""
+    page = case[0]
+    if path != "case":
+        page = folder / f"{path.name}.html"
+        done = fathom.command("page", path, "-o", page)
+        assert done.returncode == 0, done.stderr
+    report = embedded(page)["items"][0]["report"]
+    opened = look(page)
+    ledger = {row["name"]: row["bytes"] for row in report["peak_ledger"]}
+    story = opened.evaluate(
+        """() => { const { story } = fathom, { header } = story;
+           const sum = name => +document.querySelector(`[data-segments=${name}]`).dataset.bytes;
+           return [story.allocatedAt(header.peak_tick), story.reservedAt(header.reserved_peak_tick), sum("reserved"), sum("used"), sum("pieces"), sum("whole")]; }"""
+    )
+    peak = report["peak"]
+    held = ledger["tensors"] + ledger["rounding"]
+    assert story == [peak["allocated_bytes"], peak["reserved_bytes"], ledger["reserved"], held, ledger["cached_fragments"], ledger["cached_segments"]]
+    if path != "case":
+        assert opened.locator("#verdict").inner_text().endswith(f"Peaks at {bytes_text(peak['allocated_bytes'])} allocated")
+        assert opened.evaluate("fathom.state.now.by") == "line", "without names, lines tell more"
+
+
+def test_a_report_without_a_recording(case, fathom, folder, look):
+    done = fathom.command("page", case[2] / "report.json", "-o", folder / "report.html")
     assert done.returncode == 0, done.stderr
-    page = look(path)
-    peak = embedded(path)["items"][0]["report"]["peak"]["allocated_bytes"]
-    assert page.locator("#verdict").inner_text().endswith(f"Peaks at {bytes_text(peak)} allocated")
-    assert page.evaluate("fathom.story.allocatedAt(fathom.story.header.peak_tick)") == peak
+    page = look(folder / "report.html")
+    assert "Does not fit" in page.locator("#verdict").inner_text()
+    assert page.locator("#timeline").is_hidden() and page.locator("#moment").is_hidden()
+    assert page.locator("#table-body tbody tr").count() == 60
 
 
+# As `fathom run`, `fit` and `sweep` write them.
 FINDING = {
-    "id": "kept-output",
+    "id": "kept-outputs",
     "title": "Outputs are kept",
     "bytes": 3 << 20,
-    "explanation": "a list keeps every output",
-    "evidence": [{"module": "down1", "bytes": 3 << 20, "text": "grows"}, {"file": "examples/avatar/unet.py", "line": 30}, "a text"],
-    "remedies": ["detach them", {"title": "keep the number", "saves_bytes": 3 << 20}],
+    "of": "allocated",
+    "counted": True,
+    "explanation": "A list keeps every output.",
+    "scales": "steps",
+    "evidence": [
+        {"bytes": 3 << 20, "count": 12, "dtype": None, "shape": None, "what": "grows", "module": "down{0-9}", "operator": None, "file": None, "line": None},
+        {"bytes": 2 << 20, "count": 1, "dtype": None, "shape": None, "what": "outputs", "module": "down1", "operator": None, "file": None, "line": None},
+        {"file": "examples/avatar/unet.py", "line": 30},
+        "a text",
+    ],
+    "remedies": [{"id": "detach", "label": "exact", "change": "keep numbers, not graphs"}, "a text"],
 }
 FIT = {
     "schema": "fathom.fit/1",
+    "gpu": "rtx3060-12g",
     "budget_bytes": 12 << 30,
+    "baseline": {"fits": False, "device_bytes": 15 << 30},
     "plans": [
-        {"levers": ["autocast"], "label": "autocast", "device_bytes": 8 << 30, "headroom_bytes": 4 << 30, "verified": True, "cost": {"flops_ratio": 1.0, "known": "modelled"}, "patch": "+ with autocast():"},
-        {"levers": ["checkpoint"], "label": "checkpoint", "device_bytes": 13 << 30, "headroom_bytes": -(1 << 30), "verified": False, "cost": None, "patch": None},
+        {"levers": [{"id": "amp-bf16"}, {"id": "accumulate", "parts": 4}], "label": "changes precision", "device_bytes": 8 << 30, "headroom_bytes": 4 << 30, "verified": True, "cost": {"flops_ratio": 1.0, "known": "modelled"}, "patch": "+ with <b>autocast</b>():"},
+        {"levers": [{"id": "checkpoint", "modules": ["a", "b", "c", "d", "e"]}], "label": "exact", "device_bytes": 13 << 30, "headroom_bytes": -(1 << 30), "verified": False, "cost": {"flops_ratio": 1.33, "known": "modelled"}, "patch": ""},
     ],
     "chosen": 0,
     "tightest_bytes": 6 << 30,
@@ -462,10 +496,15 @@ FIT = {
 }
 SWEEP = {
     "schema": "fathom.sweep/1",
-    "knobs": ["batch", "size"],
-    "points": [{"values": {"batch": batch, "size": size}, "gpu": "rtx3090", "verdict": "fits" if batch * size < 800 else "does_not_fit", "peak_reserved_bytes": batch * size << 20, "how": "run"} for batch in (1, 2, 4) for size in (128, 256)],
-    "largest": [{"gpu": "rtx3090", "knob": "batch", "value": 2}],
-    "scaling": [{"knob": "batch", "exponent": 1.0, "of": "peak"}],
+    "knobs": [{"name": "batch", "values": ["1", "2", "4"]}, {"name": "size", "values": ["128", "256"]}],
+    "gpus": [{"name": "rtx3090", "memory_bytes": 800 << 20, "context_bytes": 0}],
+    "points": [
+        {"values": {"batch": str(batch), "size": str(size)}, "gpu": "rtx3090", "verdict": "fits" if batch * size < 800 else "does_not_fit", "device_bytes": batch * size << 20, "how": "run" if size == 128 else "predicted"}
+        for batch in (1, 2, 4)
+        for size in (128, 256)
+    ],
+    "largest": [{"gpu": "rtx3090", "knob": "batch", "value": 2, "others": {"size": "256"}, "at_end_of_range": False}, {"gpu": "rtx3090", "knob": "size", "value": None}],
+    "scaling": [{"knob": "batch", "exponent": 1.0, "of": "peak_allocated_bytes"}],
 }
 
 
@@ -480,17 +519,28 @@ def test_findings_plans_and_sweeps(case, fathom, folder, look):
     done = fathom.command("page", run, folder / "fit.json", folder / "sweep.json", "-o", path)
     assert done.returncode == 0, done.stderr
     page = look(path)
-    finding = page.locator("[data-finding=kept-output]")
-    text = finding.inner_text()
-    assert "Outputs are kept" in text and "3.0 MiB" in text and "a list keeps every output" in text and "detach them" in text
-    finding.get_by_role("button").first.click()
+    finding = page.locator("[data-finding=kept-outputs]")
+    for text in ("Outputs are kept", "3.0 MiB of allocated", "A list keeps every output.", "Grows with steps.", "3.0 MiB 12 ×", "keep numbers, not graphs · exact"):
+        assert text in finding.inner_text(), text
+    finding.get_by_role("button").nth(1).click()
     page.wait_for_timeout(80)
     down1 = next(row["bytes"] for row in report["modules"] if row["path"] == "down1")
     assert page.evaluate("Math.max(...fathom.timeline.marked.values)") >= down1
-    plans = page.locator("#plans").inner_text()
-    assert "autocast chosen" in plans and "too much by 1.00 GiB" in plans and "lora: no linear layers" in page.locator("#plans").text_content()
-    assert page.locator("#sweeps td.heat").count() == 6 and page.locator("#sweeps td.heat.not").count() == 1
-    assert "the largest batch that fits is 2" in page.locator("#sweeps").inner_text()
+    plans = page.locator("#plans")
+    for text in ("amp-bf16 + accumulate 4 chosen", "too much by 1.00 GiB", "checkpoint a, b, c and 2 more", "33 % more operations (modelled)", "lora: no linear layers", "<b>autocast</b>"):
+        assert text in plans.text_content(), text
+    sweeps = page.locator("#sweeps")
+    assert sweeps.locator("td.heat").count() == 6 and sweeps.locator("td.heat.not").all_inner_texts() == ["✕ ~ 1.00 GiB"]
+    assert sweeps.locator("polyline").count() == 2 and sweeps.locator("circle.open").count() == 1
+    assert "with size 256: the largest batch that fits is 2" in sweeps.inner_text() and "no size fits" in sweeps.inner_text()
+
+
+def test_plans_alone(fathom, tmp_path, look):
+    (tmp_path / "fit.json").write_text(json.dumps(FIT))
+    done = fathom.command("page", tmp_path / "fit.json", "-o", tmp_path / "fit.html")
+    assert done.returncode == 0, done.stderr
+    page = look(tmp_path / "fit.html")
+    assert page.locator("#plans").is_visible() and page.locator("#summary").is_hidden() and page.locator("#tables").is_hidden()
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,9 @@ const SOURCES: [&str; 9] = [
 /// Frames of C++ that memory snapshots may hold.
 const NOT_PYTHON: [&str; 9] = [".cpp", ".cc", ".c", ".cu", ".h", ".hpp", ".cuh", ".so", ".S"];
 
+/// Lines of a stack that are told: recursion goes deeper, but says no more.
+const DEEPEST: usize = 128;
+
 /// For each stack the frame to show.
 pub struct Source<'a> {
     recording: &'a Recording,
@@ -71,12 +74,14 @@ impl<'a> Source<'a> {
         self.of_stack.get(stack.0 as usize)?.frame
     }
 
-    /// The user's own lines of an owner's stack, outermost first; what [`Source::line`] gives if there
-    /// are none.
+    /// The user's own lines of an owner's stack, outermost first, of deep ones the inner part; what
+    /// [`Source::line`] gives if there are none.
     pub fn users_lines(&self, owner: OwnerId) -> Vec<Frame> {
         let mut lines = Vec::new();
         let mut at = self.recording.owners.get(owner.0 as usize).and_then(|owner| owner.stack);
-        while let Some(stack) = at.and_then(|id| self.recording.stacks.get(id.0 as usize)) {
+        while lines.len() < DEEPEST
+            && let Some(stack) = at.and_then(|id| self.recording.stacks.get(id.0 as usize))
+        {
             let frame = self.recording.frames.get(stack.frame.0 as usize).copied();
             let is_users =
                 |frame: &Frame| self.ranks.get(frame.file.0 as usize) == Some(&Rank::Users);
@@ -147,5 +152,9 @@ owner 2 stack 5
         let source = Source::new(&recording);
         let line = |owner| source.line(OwnerId(owner)).map(|frame| frame.line);
         assert_eq!((line(0), line(1), line(2)), (Some(1), Some(2), None));
+        let lines = |owner| -> Vec<u32> {
+            source.users_lines(OwnerId(owner)).iter().map(|frame| frame.line).collect()
+        };
+        assert_eq!((lines(0), lines(1), lines(2)), (vec![1], vec![2], vec![]));
     }
 }

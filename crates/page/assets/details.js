@@ -32,11 +32,19 @@ export function markedKinds(story, mark) {
 }
 
 function matches(story, kind, about, field, wanted) {
-  if (field === "module") return about.module === wanted || (wanted !== "" && about.module.startsWith(wanted + "."));
+  if (field === "module") return isModule(about.module, wanted);
   if (field === "line") return about.place === wanted || callsThrough(story, kind, wanted);
   if (field === "file") return about.file === wanted || about.file.endsWith("/" + wanted);
   if (field === "category") return about.category === wanted.replaceAll("_", " ");
   return about[field] !== undefined && String(about[field]) === wanted;
+}
+
+// A module, or one below it. `layers.{0-11}.attn` is any of them, and `attn …` stands for several of no common name.
+export function isModule(path, wanted) {
+  if (wanted.endsWith(" …")) return true;
+  if (wanted === "" || !/\{[\d,…-]+\}/.test(wanted)) return path === wanted || (wanted !== "" && path.startsWith(wanted + "."));
+  const parts = wanted.split("."), own = path.split(".");
+  return parts.every((part, index) => (/^\{[\d,…-]+\}$/.test(part) ? /^\d+$/.test(own[index] ?? "") : part === own[index]));
 }
 
 function callsThrough(story, kind, wanted) {

@@ -12,7 +12,8 @@ import { MomentView } from "./flame.js";
 import { SegmentView } from "./segments.js";
 import { Tables } from "./tables.js";
 import { showFindings } from "./findings.js";
-import { showDocuments } from "./plans.js";
+import { showPlans } from "./plans.js";
+import { showSweeps } from "./sweeps.js";
 
 const STORY_SECTIONS = ["timeline", "moment", "segments"];
 
@@ -179,7 +180,8 @@ export async function main() {
   const { theme } = page.state.now;
   if (theme) document.documentElement.dataset.theme = theme;
   byId("version").textContent = page.contents.version;
-  showDocuments(page.contents.documents);
+  showPlans(page.contents.documents);
+  showSweeps(page.contents.documents);
   byId("summary").hidden = !page.contents.items.length;
   byId("tables").hidden = !page.contents.items.length;
   for (const id of STORY_SECTIONS) byId(id).hidden = !page.contents.items.length;

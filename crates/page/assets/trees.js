@@ -46,12 +46,15 @@ export function treeAt(story, tick, by, classes) {
   return root;
 }
 
+// As deep as any model; what is deeper counts as one level, as in the report.
+const DEEPEST_MODULE = 64;
+
 // The modules from the top down to a path.
 function moduleLineage(root, path, classes) {
   if (!path) return [root, below(root, "", "no module", "?", "module:")];
   const line = [root];
   for (let at = 0, end = 0; end < path.length; at = end + 1) {
-    end = path.indexOf(".", at);
+    end = line.length > DEEPEST_MODULE ? -1 : path.indexOf(".", at);
     if (end < 0) end = path.length;
     const whole = path.slice(0, end);
     const label = [path.slice(at, end), classes.get(whole)].filter(Boolean).join(" ");

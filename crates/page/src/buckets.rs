@@ -115,3 +115,61 @@ impl<'a> Sums<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use allocator::{Settings, reproduce};
+    use recording::text;
+
+    use super::*;
+    use crate::groups::dimensions;
+    use crate::kinds::Kinds;
+
+    /// Three blocks, two with rounding; two of them go.
+    const PROGRAM: &str = r#"
+torch 2.15.0
+segment_alloc 0x1000000 20971520
+alloc 0x1000000 4194300
+alloc 0x1400000 2097152
+free_requested 0x1000000 4194300
+free_completed 0x1000000 4194300
+alloc 0x1000000 1500000
+free_requested 0x1400000 2097152
+free_completed 0x1400000 2097152
+"#;
+
+    #[test]
+    fn bands_sum_to_what_is_allocated() {
+        let recording = text::recording(PROGRAM.trim_start()).unwrap();
+        let settings = Settings::of(&recording.about).unwrap();
+        let result = reproduce(&recording, &settings);
+        assert_eq!(result.difference, None);
+        let lives = Lives::of(&recording, &result.timeline);
+        let clock = Clock::of(&lives, result.timeline.moments.len());
+        let mut kinds = Kinds::new(&recording, "");
+        let of_lives: Vec<u32> = lives.list.iter().map(|life| kinds.of(life)).collect();
+        let anatomy = anatomy::dissect(&recording, &result.timeline);
+        let by = dimensions(&kinds, &anatomy.allocated_peak);
+        let buckets = Buckets::of(&lives, &of_lives, &clock, &by);
+        assert_eq!((buckets.size, &buckets.shown[..]), (1, &[0, 1, 2, 3, 4, 5, 6][..]));
+        for bands in &buckets.bands {
+            let sums: Vec<u64> = (0..buckets.shown.len())
+                .map(|at| bands.iter().map(|band| band[at]).sum())
+                .collect();
+            let mib = 1 << 20;
+            let third = 1_500_160;
+            assert_eq!(sums, [0, 4 * mib, 6 * mib, 2 * mib, 2 * mib + third, third, third]);
+        }
+        let rounded = &buckets.bands[0][rounding()];
+        assert_eq!(rounded[..4], [0, 4, 4, 0]);
+    }
+
+    #[test]
+    fn a_bucket_shows_its_highest_tick() {
+        let recording = text::recording(PROGRAM.trim_start()).unwrap();
+        let timeline = reproduce(&recording, &Settings::of(&recording.about).unwrap()).timeline;
+        let lives = Lives::of(&recording, &timeline);
+        let clock = Clock::of(&lives, timeline.moments.len());
+        assert_eq!(shown(&lives, &changes(&lives, &clock), 4), [2, 4]);
+    }
+}

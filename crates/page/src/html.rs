@@ -29,6 +29,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../assets/tables.js"),
     include_str!("../assets/findings.js"),
     include_str!("../assets/plans.js"),
+    include_str!("../assets/sweeps.js"),
     include_str!("../assets/main.js"),
 ];
 
