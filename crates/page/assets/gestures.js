@@ -25,7 +25,7 @@ export class Gestures {
 
   // A new window; `moving` leaves out detail until it rests.
   look(from, to) {
-    const all = Math.max(1, this.timeline.story.ticks);
+    const all = this.timeline.length();
     const width = Math.min(all, Math.max(4, to - from));
     const begin = Math.min(Math.max(0, from), all - width);
     this.timeline.moving = true;
@@ -85,7 +85,7 @@ export class Gestures {
     if (!this.start.moved) return;
     const { scale } = this.timeline;
     if (this.start.brush) {
-      const ends = [scale.tick(this.start.x), scale.tick(at.x)].map((tick) => Math.min(Math.max(0, Math.round(tick)), this.timeline.story.ticks));
+      const ends = [scale.tick(this.start.x), scale.tick(at.x)].map((tick) => Math.min(Math.max(0, Math.floor(tick)), this.timeline.story.ticks));
       this.state.set({ rangeFrom: Math.min(...ends), rangeTo: Math.max(...ends) });
       return;
     }
@@ -163,7 +163,7 @@ export class Gestures {
     const box = this.timeline.strip.getBoundingClientRect();
     const centre = this.timeline.stripScale.tick(event.clientX - box.left);
     const [from, to] = this.timeline.window();
-    const all = this.timeline.story.ticks;
+    const all = this.timeline.length();
     // From the whole, a press on the strip goes closer.
     const width = to - from >= all ? all / 8 : to - from;
     this.look(centre - width / 2, centre + width / 2);

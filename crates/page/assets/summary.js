@@ -13,7 +13,8 @@ export function figure(bytes, field) {
 export function verdictOf(report) {
   const card = report.gpu ? report.gpu.title : "";
   const { out_of_memory: refusal } = report;
-  if (report.verdict === "fits") return [card ? `Fits on ${card}` : "Ran to its end, with memory to any amount", "good"];
+  if (report.verdict === "fits" && !report.peak) return ["The script did not use the GPU", "plain"];
+  if (report.verdict === "fits") return card ? [`Fits on ${card}`, "good"] : [`Needs ${bytesText(report.peak.device_bytes)} of a card's memory`, "plain"];
   if (report.verdict === "does_not_fit" && !refusal) return ["Runs, but goes over the budget", "bad"];
   if (report.verdict === "does_not_fit") return [card ? `Does not fit on ${card}` : "Does not fit", "bad"];
   if (report.verdict === "script_failed") return ["The script failed by itself", "bad"];
@@ -113,8 +114,8 @@ export function showSummary(item) {
 function softwareOf(report) {
   const { software } = report;
   const words = software
-    ? [`torch ${software.torch}`, software.cudnn && `cuDNN ${software.cudnn}`, software.python && `Python ${software.python}`, `workspaces ${software.workspaces}`,
-      `${report.steps} steps`, `${report.wall_seconds.toFixed(1)} s`]
+    ? [software.torch && `torch ${software.torch}`, software.cudnn && `cuDNN ${software.cudnn}`, software.python && `Python ${software.python}`, `workspaces ${software.workspaces}`,
+      `${report.steps} ${report.steps === 1 ? "step" : "steps"}`, `${report.wall_seconds.toFixed(1)} s`]
     : [report.torch && `torch ${report.torch}`, `device ${report.device}`, `${countText(report.events)} events`];
   return words.filter(Boolean).join(" · ");
 }

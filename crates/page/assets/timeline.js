@@ -33,10 +33,15 @@ export class Timeline {
     this.draw();
   }
 
+  // A tick lasts up to the next, and the last one as long as any.
+  length() {
+    return this.story.ticks + 1;
+  }
+
   // The window in ticks; it never leaves the recording.
   window() {
     const { from, to } = this.state.now;
-    const all = Math.max(1, this.story.ticks);
+    const all = this.length();
     if (from === null || to === null || !(from < to)) return [0, all];
     const width = Math.min(all, Math.max(4, to - from));
     const begin = Math.min(Math.max(0, from), all - width);
@@ -110,17 +115,15 @@ export class Timeline {
     context.textAlign = "left";
     let lastLine = -Infinity, lastText = -Infinity;
     const first = Math.max(0, this.story.rowAt(from, scale.from));
-    for (let row = first; row < from.length && from[row] <= scale.to; row++) {
-      const begin = Math.max(scale.left, scale.x(from[row]));
-      const end = Math.min(right, row + 1 < from.length ? scale.x(from[row + 1]) : right);
+    for (let row = first, next; row < from.length && from[row] <= scale.to; row = next) {
       const name = plainWords(this.story.phaseName(row));
-      context.fillStyle = LIGHT_PHASES.includes(name) ? theme.wash : theme.line;
-      if (name) context.fillRect(begin, 18, Math.max(0, end - begin), 14);
-      context.fillStyle = theme.soft;
-      context.font = "11px system-ui, sans-serif";
-      if (end - begin > 34) context.fillText(fitText(context, name, end - begin - 8), begin + 4, 29);
-      if (!steps[row] || (row > first && steps[row] === steps[row - 1])) continue;
-      if (row > 0 && begin - lastLine > 10) this.drawStepLine(context, (lastLine = begin));
+      for (next = row + 1; next < from.length && plainWords(this.story.phaseName(next)) === name && steps[next] === steps[row]; ) next++;
+      const begin = Math.max(scale.left, scale.x(from[row]));
+      const end = Math.min(right, next < from.length ? scale.x(from[next]) : right);
+      this.drawPhase(context, name, begin, end);
+      // What comes after the last step counts as the next one, but is none.
+      if (!steps[row] || name === "after training" || (row > first && steps[row] === steps[row - 1])) continue;
+      if (row > 0 && begin - lastLine > 10 && begin > scale.left) this.drawStepLine(context, (lastLine = begin));
       context.font = "600 12px system-ui, sans-serif";
       const text = "step " + steps[row], wide = context.measureText(text).width;
       if (begin < lastText || right - begin < wide) continue;
@@ -128,6 +131,14 @@ export class Timeline {
       context.fillText(text, begin + 2, 12);
       lastText = begin + wide + 14;
     }
+  }
+
+  drawPhase(context, name, begin, end) {
+    context.fillStyle = LIGHT_PHASES.includes(name) ? this.theme.wash : this.theme.line;
+    if (name) context.fillRect(begin, 18, Math.max(0, end - begin), 14);
+    context.fillStyle = this.theme.soft;
+    context.font = "11px system-ui, sans-serif";
+    if (end - begin > 34) context.fillText(fitText(context, name, end - begin - 8), begin + 4, 29);
   }
 
   drawStepLine(context, x) {
@@ -200,12 +211,12 @@ export class Timeline {
   // The whole recording, small, with the window on it.
   drawOverview() {
     const { context, width, height } = fitCanvas(this.strip, 42);
-    const scale = new Scale(width, height, 0, Math.max(1, this.story.ticks), this.peakBytes() * 1.1);
+    const scale = new Scale(width, height, 0, this.length(), this.peakBytes() * 1.1);
     Object.assign(scale, { head: 2, foot: 2, plotHeight: height - 4 });
     this.stripScale = scale;
     context.fillStyle = this.theme.wash;
     context.fillRect(0, 0, width, height);
-    const cells = cellsOf(this.story, this.state.now.by, 0, this.story.ticks, scale.plotWidth);
+    const cells = cellsOf(this.story, this.state.now.by, 0, this.length(), scale.plotWidth);
     drawSteps(context, scale, cells, cells.totals, this.theme.soft, this.theme.line);
     const [from, to] = this.window();
     context.fillStyle = this.theme.ink;
