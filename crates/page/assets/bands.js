@@ -1,5 +1,5 @@
-// The stacked curves of a window, cell by cell. A cell is a power of two of ticks and begins at a multiple of it, so that
-// nothing flickers while the window moves; it is shown by the tick of it at which most is allocated.
+// The stacked curves of a window, cell by cell. A cell is a power of two of ticks and begins at a multiple of it, so
+// that nothing flickers while the window moves; it is shown by the tick of it at which most is allocated.
 
 // Running sums of the bands, from a tick on.
 class Sums {
@@ -26,12 +26,21 @@ class Sums {
 
 // Cells one after the other: `sums` has the bands of the first cell, then those of the second.
 function emptyCells(size, first, count, bands) {
-  return { size, first, count, bands, shown: new Int32Array(count), sums: new Float64Array(count * bands), totals: new Float64Array(count) };
+  return {
+    size,
+    first,
+    count,
+    bands,
+    shown: new Int32Array(count),
+    sums: new Float64Array(count * bands),
+    totals: new Float64Array(count),
+  };
 }
 
 function bucketCells(story, name) {
   const { "bucket.shown": shown, ["bucket." + name]: bytes } = story.columns;
-  const bands = story.dimension(name).groups.length, count = shown.length;
+  const bands = story.dimension(name).groups.length,
+    count = shown.length;
   const cells = emptyCells(story.header.bucket, 0, count, bands);
   cells.shown.set(shown);
   for (let band = 0; band < bands; band++) {
@@ -45,10 +54,12 @@ function bucketCells(story, name) {
 
 // Two cells become one: the higher is shown.
 function halve(fine) {
-  const count = (fine.count + 1) >> 1, { bands } = fine;
+  const count = (fine.count + 1) >> 1,
+    { bands } = fine;
   const cells = emptyCells(fine.size * 2, 0, count, bands);
   for (let cell = 0; cell < count; cell++) {
-    const left = cell * 2, right = left + 1;
+    const left = cell * 2,
+      right = left + 1;
     const best = right < fine.count && fine.totals[right] > fine.totals[left] ? right : left;
     cells.shown[cell] = fine.shown[best];
     cells.totals[cell] = fine.totals[best];
@@ -59,7 +70,8 @@ function halve(fine) {
 
 // From the story itself, for windows that are narrower than its buckets.
 function exactCells(story, name, from, to, size) {
-  const banding = story.banding(name), bands = banding.groups.length;
+  const banding = story.banding(name),
+    bands = banding.groups.length;
   const first = Math.floor(Math.max(0, from) / size);
   const last = Math.floor(Math.min(story.ticks, to) / size);
   const cells = emptyCells(size, first, Math.max(0, last - first + 1), bands);
@@ -131,7 +143,8 @@ export function bandsAt(story, name, tick) {
 // Bytes of some lives at the shown tick of each cell: `marked` tells of each kind whether it counts.
 export function markedCells(story, marked, cells) {
   const values = new Float64Array(cells.count);
-  let sum = 0, cell = 0;
+  let sum = 0,
+    cell = 0;
   for (const life of story.before) if (marked[story.kind[life]] && story.freed[life] > 0) sum += story.block[life];
   for (let tick = 0; tick <= story.ticks && cell < cells.count; tick++) {
     const change = tick ? story.change[tick] : 0;
@@ -145,8 +158,10 @@ export function markedCells(story, marked, cells) {
 // Which life lies at a height of a band's part of the stack. High blocks lie at the bottom of their band in the order
 // of birth, the others on top of them, so that what is drawn and what is found agree.
 export function lifeAt(story, name, tick, band, height) {
-  const banding = story.banding(name), tall = tallSet(story);
-  let below = 0, found = -1;
+  const banding = story.banding(name),
+    tall = tallSet(story);
+  let below = 0,
+    found = -1;
   for (const wantsTall of [1, 0]) {
     story.forAlive(tick, (life) => {
       if (found >= 0 || banding.band[life] !== band || tall[life] !== wantsTall) return;

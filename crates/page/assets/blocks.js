@@ -9,7 +9,8 @@ const LEAST_PIXELS = 3;
 // Bottoms of the bands in a cell.
 function bandBottoms(cells, cell) {
   const bottoms = new Float64Array(cells.bands);
-  for (let band = 1; band < cells.bands; band++) bottoms[band] = bottoms[band - 1] + cells.sums[cell * cells.bands + band - 1];
+  for (let band = 1; band < cells.bands; band++)
+    bottoms[band] = bottoms[band - 1] + cells.sums[cell * cells.bands + band - 1];
   return bottoms;
 }
 
@@ -18,15 +19,19 @@ export function drawBlocks(context, scale, story, name, cells, theme) {
   const perPixel = scale.top / scale.plotHeight;
   const [first, last] = visibleCells(cells, scale);
   if (last < first) return;
-  const lives = story.columns.tall.filter((life) => story.born[life] <= cells.shown[last] && cells.shown[first] < story.freed[life]);
+  const lives = story.columns.tall.filter(
+    (life) => story.born[life] <= cells.shown[last] && cells.shown[first] < story.freed[life],
+  );
   context.strokeStyle = theme.paper;
   context.globalAlpha = 0.55;
   context.lineWidth = 0.75;
   context.beginPath();
   for (let cell = first; cell <= last; cell++) {
-    const tick = cells.shown[cell], heights = bandBottoms(cells, cell);
+    const tick = cells.shown[cell],
+      heights = bandBottoms(cells, cell);
     const begin = (cells.first + cell) * cells.size;
-    const left = Math.max(scale.left, scale.x(begin)), right = Math.min(scale.left + scale.plotWidth, scale.x(begin + cells.size));
+    const left = Math.max(scale.left, scale.x(begin)),
+      right = Math.min(scale.left + scale.plotWidth, scale.x(begin + cells.size));
     for (const life of lives) {
       if (story.born[life] > tick) break;
       if (tick >= story.freed[life]) continue;
@@ -44,20 +49,25 @@ export function drawBlocks(context, scale, story, name, cells, theme) {
 
 // Where a life lies in each cell of the window; only what was born before it lies below it.
 export function drawLife(context, scale, story, name, cells, life, theme) {
-  const banding = story.banding(name), tall = tallSet(story);
-  const band = banding.band[life], isTall = tall[life];
+  const banding = story.banding(name),
+    tall = tallSet(story);
+  const band = banding.band[life],
+    isTall = tall[life];
   const [first, last] = visibleCells(cells, scale);
   const below = [];
   for (let other = 0; other < story.count; other++) {
     const isBelow = banding.band[other] === band && (tall[other] > isTall || (tall[other] === isTall && other < life));
-    if (isBelow && story.freed[other] > story.born[life] && story.born[other] <= cells.shown[last] && other !== life) below.push(other);
+    if (isBelow && story.freed[other] > story.born[life] && story.born[other] <= cells.shown[last] && other !== life)
+      below.push(other);
   }
   const points = [];
   for (let cell = first; cell <= last; cell++) {
     const tick = cells.shown[cell];
     if (tick < story.born[life] || tick >= story.freed[life]) continue;
     let height = bandBottoms(cells, cell)[band];
-    if (below.length * (last - first) < 4e6) for (const other of below) if (story.born[other] <= tick && tick < story.freed[other]) height += banding.bytes[other];
+    if (below.length * (last - first) < 4e6)
+      for (const other of below)
+        if (story.born[other] <= tick && tick < story.freed[other]) height += banding.bytes[other];
     const begin = (cells.first + cell) * cells.size;
     points.push([Math.max(scale.left, scale.x(begin)), scale.x(begin + cells.size), height]);
   }

@@ -1,15 +1,31 @@
-// Colours that people with any colour vision tell apart: the set of Masataka Okabe and Kei Ito, "Color Universal Design"
-// (2002, revised 2008; jfly.uni-koeln.de/color). Their darker shades and greys follow where there are more bands than
-// colours. Each band has its name beside it: no meaning hangs on colour alone.
+// Colours that people with any colour vision tell apart: the set of Masataka Okabe and Kei Ito, "Color Universal
+// Design" (2002, revised 2008; jfly.uni-koeln.de/color). Their darker shades and greys follow where there are more
+// bands than colours. Each band has its name beside it: no meaning hangs on colour alone.
 
 export const OKABE_ITO = {
-  orange: "#e69f00", sky: "#56b4e9", green: "#009e73", yellow: "#f0e442", blue: "#0072b2", vermilion: "#d55e00", purple: "#cc79a7",
+  orange: "#e69f00",
+  sky: "#56b4e9",
+  green: "#009e73",
+  yellow: "#f0e442",
+  blue: "#0072b2",
+  vermilion: "#d55e00",
+  purple: "#cc79a7",
 };
 const { orange, sky, green, yellow, blue, vermilion, purple } = OKABE_ITO;
 
 const OF_CATEGORY = {
-  weights: blue, gradients: sky, optimizer: green, activations: orange, inputs: yellow, buffers: purple,
-  "model copies": "#7f4a68", casts: "#005f46", temporaries: vermilion, workspace: "#8c8c8c", rounding: "#bdbdbd", unknown: "#6e7681",
+  weights: blue,
+  gradients: sky,
+  optimizer: green,
+  activations: orange,
+  inputs: yellow,
+  buffers: purple,
+  "model copies": "#7f4a68",
+  casts: "#005f46",
+  temporaries: vermilion,
+  workspace: "#8c8c8c",
+  rounding: "#bdbdbd",
+  unknown: "#6e7681",
 };
 
 // For bands without a meaning of their own; the first and the last are for what is left.
@@ -51,5 +67,7 @@ export function themeColours() {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  return Object.fromEntries(["paper", "ink", "soft", "line", "wash", "alarm", "good"].map((name) => [name, read(name)]));
+  return Object.fromEntries(
+    ["paper", "ink", "soft", "line", "wash", "alarm", "good"].map((name) => [name, read(name)]),
+  );
 }

@@ -39,8 +39,10 @@ export function visibleCells(cells, scale) {
 
 export function drawBands(context, scale, cells, colours) {
   const [first, last] = visibleCells(cells, scale);
-  const width = Math.max(0, last - first + 1), { bands, sums } = cells;
-  const lower = new Float64Array(width), upper = new Float64Array(width);
+  const width = Math.max(0, last - first + 1),
+    { bands, sums } = cells;
+  const lower = new Float64Array(width),
+    upper = new Float64Array(width);
   for (let band = 0; band < bands; band++) {
     let any = false;
     for (let cell = 0; cell < width; cell++) {
@@ -64,7 +66,8 @@ function trace(context, scale, cells, first, heights, direction) {
   for (let step = 0; step < count; step++) {
     const cell = direction > 0 ? step : count - 1 - step;
     const begin = (cells.first + first + cell) * cells.size;
-    const left = Math.max(scale.left, scale.x(begin)), right = Math.min(scale.left + scale.plotWidth, scale.x(begin + cells.size));
+    const left = Math.max(scale.left, scale.x(begin)),
+      right = Math.min(scale.left + scale.plotWidth, scale.x(begin + cells.size));
     const y = scale.y(heights[cell]);
     context.lineTo(direction > 0 ? left : right, y);
     context.lineTo(direction > 0 ? right : left, y);
@@ -93,9 +96,12 @@ export function drawReserved(context, scale, story, colour) {
   // Flat lines are sharp in the middle of a pixel.
   const sharp = (bytes) => Math.round(scale.y(bytes)) + 0.5;
   context.beginPath();
-  let lastX = -Infinity, low = 0, high = 0;
+  let lastX = -Infinity,
+    low = 0,
+    high = 0;
   for (let row = first; row < ticks.length && (row === first || ticks[row - 1] <= scale.to); row++) {
-    const x = Math.max(scale.left, Math.min(scale.x(ticks[row]), scale.left + scale.plotWidth)), y = sharp(bytes[row]);
+    const x = Math.max(scale.left, Math.min(scale.x(ticks[row]), scale.left + scale.plotWidth)),
+      y = sharp(bytes[row]);
     // Many changes within a pixel are one stroke up and down.
     if (x - lastX < 0.5) {
       if (y < low || y > high) context.lineTo(lastX, y);

@@ -5,25 +5,30 @@ import { NEVER } from "./story.js";
 
 export function detailsOf(story, life) {
   const about = story.about(story.kind[life]);
-  const asked = story.asked[life], rounding = story.block[life] - asked;
+  const asked = story.asked[life],
+    rounding = story.block[life] - asked;
+  const birth = story.born[life] ? story.whenAt(story.born[life]) || "made" : "made before the recording";
   const end = story.freed[life] === NEVER ? "never freed" : `freed at ${countText(story.freed[life])}`;
   return [
-    [bytesText(asked), about.tensor].filter(Boolean).join("  ") + (rounding ? ` + ${bytesText(rounding)} rounding` : ""),
+    [bytesText(asked), about.tensor].filter(Boolean).join("  ") +
+      (rounding ? ` + ${bytesText(rounding)} rounding` : ""),
     [about.category, about.name].filter(Boolean).join(": "),
     about.module && "module " + about.module,
     about.operator && "operator " + about.operator,
     about.place && "line " + about.place,
     about.holder && "held by " + about.holder,
-    `${story.born[life] ? story.whenAt(story.born[life]) || "made" : "made before the recording"}, at ${countText(story.born[life])}, ${end}`,
+    `${birth}, at ${countText(story.born[life])}, ${end}`,
   ].filter(Boolean);
 }
 
-// `module:encoder.fc`, `line:train.py:12`, `operator:…`, `category:…`, `name:…`: which kinds of a story it means. A module
-// means what is below it too. `life:123` is one allocation's kind.
+// `module:encoder.fc`, `line:train.py:12`, `operator:…`, `category:…`, `name:…`: which kinds of a story it means. A
+// module means what is below it too; several lines are conditions that all hold.
 export function markedKinds(story, mark) {
   const count = story.columns["kind.module"].length;
   const marked = new Uint8Array(count);
-  const conditions = mark.split("\n").map((word) => [word.slice(0, word.indexOf(":")), word.slice(word.indexOf(":") + 1)]);
+  const conditions = mark
+    .split("\n")
+    .map((word) => [word.slice(0, word.indexOf(":")), word.slice(word.indexOf(":") + 1)]);
   for (let kind = 0; kind < count; kind++) {
     const about = story.about(kind);
     marked[kind] = conditions.every(([field, wanted]) => matches(story, kind, about, field, wanted)) ? 1 : 0;
@@ -42,9 +47,13 @@ function matches(story, kind, about, field, wanted) {
 // A module, or one below it. `layers.{0-11}.attn` is any of them, and `attn …` stands for several of no common name.
 export function isModule(path, wanted) {
   if (wanted.endsWith(" …")) return true;
-  if (wanted === "" || !/\{[\d,…-]+\}/.test(wanted)) return path === wanted || (wanted !== "" && path.startsWith(wanted + "."));
-  const parts = wanted.split("."), own = path.split(".");
-  return parts.every((part, index) => (/^\{[\d,…-]+\}$/.test(part) ? /^\d+$/.test(own[index] ?? "") : part === own[index]));
+  if (wanted === "" || !/\{[\d,…-]+\}/.test(wanted))
+    return path === wanted || (wanted !== "" && path.startsWith(wanted + "."));
+  const parts = wanted.split("."),
+    own = path.split(".");
+  return parts.every((part, index) =>
+    /^\{[\d,…-]+\}$/.test(part) ? /^\d+$/.test(own[index] ?? "") : part === own[index],
+  );
 }
 
 function callsThrough(story, kind, wanted) {
@@ -57,5 +66,8 @@ function callsThrough(story, kind, wanted) {
 
 // `module encoder.fc` for people.
 export function markText(mark) {
-  return mark.split("\n").map((word) => word.replace(":", " ")).join(", ");
+  return mark
+    .split("\n")
+    .map((word) => word.replace(":", " "))
+    .join(", ");
 }

@@ -24,7 +24,12 @@ export function refill(element, ...children) {
 // A row of buttons of which one is pressed.
 export function choices(label, options, chosen, choose) {
   const buttons = options.map(([value, text]) =>
-    make("button", { type: "button", "aria-pressed": String(value === chosen), "data-value": value, onclick: () => choose(value) }, text));
+    make(
+      "button",
+      { type: "button", "aria-pressed": String(value === chosen), "data-value": value, onclick: () => choose(value) },
+      text,
+    ),
+  );
   return make("div", { class: "choices", role: "group", "aria-label": label }, buttons);
 }
 
@@ -32,7 +37,8 @@ export function choices(label, options, chosen, choose) {
 export function fitCanvas(canvas, height) {
   const width = Math.max(1, Math.floor(canvas.parentElement.clientWidth));
   const scale = Math.min(2, globalThis.devicePixelRatio || 1);
-  const wide = Math.round(width * scale), high = Math.round(height * scale);
+  const wide = Math.round(width * scale),
+    high = Math.round(height * scale);
   if (canvas.width !== wide || canvas.height !== high) {
     canvas.width = wide;
     canvas.height = high;
@@ -47,7 +53,10 @@ export function fitCanvas(canvas, height) {
 // The note that follows the pointer.
 export function showTip(event, lines) {
   const tip = byId("tip");
-  refill(tip, lines.map((line, index) => make("div", { class: index ? "" : "first" }, line)));
+  refill(
+    tip,
+    lines.map((line, index) => make("div", { class: index ? "" : "first" }, line)),
+  );
   tip.hidden = false;
   const room = document.documentElement;
   const left = Math.min(event.clientX + 14, room.clientWidth - tip.offsetWidth - 8);

@@ -11,7 +11,9 @@ const DEEPEST = 40;
 
 // How many rows a tree needs, at least as wide as can be seen.
 function depthOf(tree, least) {
-  const deepest = tree.list.filter((child) => child.bytes >= least).reduce((most, child) => Math.max(most, depthOf(child, least)), 0);
+  const deepest = tree.list
+    .filter((child) => child.bytes >= least)
+    .reduce((most, child) => Math.max(most, depthOf(child, least)), 0);
   return Math.min(DEEPEST, 1 + deepest);
 }
 
@@ -57,7 +59,10 @@ export class MomentView {
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", hideTip);
     this.canvas.addEventListener("click", (event) => this.click(event));
-    this.canvas.addEventListener("keydown", (event) => event.key === "Escape" && this.state.set({ root: "", mark: "" }));
+    this.canvas.addEventListener(
+      "keydown",
+      (event) => event.key === "Escape" && this.state.set({ root: "", mark: "" }),
+    );
   }
 
   show(story, report) {
@@ -71,7 +76,8 @@ export class MomentView {
     const { story, state } = this;
     const { moment, tree: by, view, root, mark } = state.now;
     const tick = moment ?? story.header.peak_tick;
-    if (!this.tree || this.tree.tick !== tick || this.tree.by !== by || this.tree.story !== story) this.tree = { tick, by, story, root: treeAt(story, tick, by, this.classes) };
+    if (!this.tree || this.tree.tick !== tick || this.tree.by !== by || this.tree.story !== story)
+      this.tree = { tick, by, story, root: treeAt(story, tick, by, this.classes) };
     const node = (this.node = findNode(this.tree.root, root));
     const theme = themeColours();
     const marked = mark ? (other) => other.mark === mark : null;
@@ -86,11 +92,37 @@ export class MomentView {
   controls(tick, by, view) {
     const { state, story } = this;
     const { peak_tick: peak, reserved_peak_tick: reserved, refused_tick: refused } = story.header;
-    refill(byId("moment-controls"),
-      choices("picture", [["treemap", "Treemap"], ["flame", "Flame graph"]], view, (value) => state.set({ view: value })),
-      choices("by", [["module", "Modules"], ["line", "Source lines"]], by, (value) => state.set({ tree: value, root: "" })),
-      choices("moment", [[peak, "Peak"], ...(reserved !== peak ? [[reserved, "Most reserved"]] : []), ...(refused !== null ? [[refused, "Out of memory"]] : [])], tick,
-        (value) => state.set({ moment: value === peak ? null : value })));
+    refill(
+      byId("moment-controls"),
+      choices(
+        "picture",
+        [
+          ["treemap", "Treemap"],
+          ["flame", "Flame graph"],
+        ],
+        view,
+        (value) => state.set({ view: value }),
+      ),
+      choices(
+        "by",
+        [
+          ["module", "Modules"],
+          ["line", "Source lines"],
+        ],
+        by,
+        (value) => state.set({ tree: value, root: "" }),
+      ),
+      choices(
+        "moment",
+        [
+          [peak, "Peak"],
+          ...(reserved !== peak ? [[reserved, "Most reserved"]] : []),
+          ...(refused !== null ? [[refused, "Out of memory"]] : []),
+        ],
+        tick,
+        (value) => state.set({ moment: value === peak ? null : value }),
+      ),
+    );
     const slider = byId("moment-slider");
     slider.max = String(story.ticks);
     slider.value = String(tick);
@@ -99,31 +131,60 @@ export class MomentView {
     refill(byId("moment-title"), tick === peak ? "What holds it at the peak" : "What holds it at this moment");
     const { parts, bytes } = this.tree.root;
     const rows = [...parts].sort((a, b) => b[1] - a[1]);
-    refill(byId("moment-legend"), rows.map(([name, part]) => make("li", {}, make("span", { class: "swatch", style: { background: categoryColour(name) } }), `${name} `, make("b", {}, percentText(part, bytes)))));
-    refill(byId("moment-sum"), make("span", { "data-moment": "allocated", "data-bytes": bytes }, bytesText(bytes)), ` allocated in ${countText(this.tree.root.count)} blocks, `,
-      `${bytesText(story.reservedAt(tick))} reserved${when ? " · " + when : ""} · ${countText(tick)} of ${countText(story.ticks)}`);
+    refill(
+      byId("moment-legend"),
+      rows.map(([name, part]) =>
+        make(
+          "li",
+          {},
+          make("span", { class: "swatch", style: { background: categoryColour(name) } }),
+          `${name} `,
+          make("b", {}, percentText(part, bytes)),
+        ),
+      ),
+    );
+    refill(
+      byId("moment-sum"),
+      make("span", { "data-moment": "allocated", "data-bytes": bytes }, bytesText(bytes)),
+      ` allocated in ${countText(this.tree.root.count)} blocks, `,
+      [`${bytesText(story.reservedAt(tick))} reserved`, when, `${countText(tick)} of ${countText(story.ticks)}`]
+        .filter(Boolean)
+        .join(" · "),
+    );
   }
 
   // The way back out of a node.
   crumbs() {
     const { path } = this.node;
-    const steps = [make("button", { type: "button", onclick: () => this.state.set({ root: "" }) }, this.tree.root.label)];
+    const steps = [
+      make("button", { type: "button", onclick: () => this.state.set({ root: "" }) }, this.tree.root.label),
+    ];
     if (path && path !== "?") steps.push(" › ", make("span", {}, path), ` ${bytesText(this.node.bytes)}`);
     refill(byId("moment-crumbs"), path ? steps : []);
   }
 
   under(event) {
     const box = this.canvas.getBoundingClientRect();
-    const x = event.clientX - box.left, y = event.clientY - box.top;
-    return (this.drawn ?? []).findLast((tile) => tile.x <= x && x < tile.x + tile.width && tile.y <= y && y < tile.y + tile.height);
+    const x = event.clientX - box.left,
+      y = event.clientY - box.top;
+    return (this.drawn ?? []).findLast(
+      (tile) => tile.x <= x && x < tile.x + tile.width && tile.y <= y && y < tile.y + tile.height,
+    );
   }
 
   hover(event) {
     const tile = this.under(event);
     if (!tile) return hideTip();
     const { node } = tile;
-    const parts = [...node.parts].sort((a, b) => b[1] - a[1]).slice(0, 5).map(([name, bytes]) => `${bytesText(bytes)} ${name}`);
-    showTip(event, [`${bytesText(node.bytes)}, ${percentText(node.bytes, this.tree.root.bytes)}`, node.path && node.path !== "?" ? node.path : node.label, ...parts]);
+    const parts = [...node.parts]
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, 5)
+      .map(([name, bytes]) => `${bytesText(bytes)} ${name}`);
+    showTip(event, [
+      `${bytesText(node.bytes)}, ${percentText(node.bytes, this.tree.root.bytes)}`,
+      node.path && node.path !== "?" ? node.path : node.label,
+      ...parts,
+    ]);
   }
 
   // A click goes into a node and marks it in the timeline.

@@ -1,6 +1,8 @@
 // Numbers as people read them; the same words as in the terminal.
 
-const KIB = 1024, MIB = KIB * 1024, GIB = MIB * 1024;
+const KIB = 1024,
+  MIB = KIB * 1024,
+  GIB = MIB * 1024;
 
 // `12.34 GiB`, `820.0 MiB`, `512 B`: as `report::bytes::text` writes them.
 export function bytesText(bytes) {
@@ -38,7 +40,11 @@ export function axisSteps(top, most) {
 
 // An axis has room for little: `8 GiB`, `2.5 GiB`.
 export function axisText(bytes) {
-  const unit = [[GIB, "GiB"], [MIB, "MiB"], [KIB, "KiB"]].find(([size]) => bytes >= size);
+  const unit = [
+    [GIB, "GiB"],
+    [MIB, "MiB"],
+    [KIB, "KiB"],
+  ].find(([size]) => bytes >= size);
   return unit ? parseFloat((bytes / unit[0]).toFixed(2)) + " " + unit[1] : bytes + " B";
 }
 
@@ -65,7 +71,8 @@ export function placeText(file, line) {
 // As many letters as fit into a width, of a text that is drawn with this context.
 export function fitText(context, text, width) {
   if (context.measureText(text).width <= width) return text;
-  let low = 0, high = text.length;
+  let low = 0,
+    high = text.length;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
     if (context.measureText(text.slice(0, middle) + "…").width <= width) low = middle;

@@ -85,7 +85,9 @@ export class Gestures {
     if (!this.start.moved) return;
     const { scale } = this.timeline;
     if (this.start.brush) {
-      const ends = [scale.tick(this.start.x), scale.tick(at.x)].map((tick) => Math.min(Math.max(0, Math.floor(tick)), this.timeline.story.ticks));
+      const ends = [scale.tick(this.start.x), scale.tick(at.x)].map((tick) =>
+        Math.min(Math.max(0, Math.floor(tick)), this.timeline.story.ticks),
+      );
       this.state.set({ rangeFrom: Math.min(...ends), rangeTo: Math.max(...ends) });
       return;
     }
@@ -126,8 +128,11 @@ export class Gestures {
     if (!under) return hideTip();
     if (life >= 0) return showTip(event, detailsOf(timeline.story, life));
     const when = timeline.story.whenAt(under.tick);
-    showTip(event, [`${bytesText(timeline.story.allocatedAt(under.tick))} allocated`, `${bytesText(timeline.story.reservedAt(under.tick))} reserved`,
-      `at ${countText(under.tick)}${when ? ", " + when : ""}`]);
+    showTip(event, [
+      `${bytesText(timeline.story.allocatedAt(under.tick))} allocated`,
+      `${bytesText(timeline.story.reservedAt(under.tick))} reserved`,
+      `at ${countText(under.tick)}${when ? ", " + when : ""}`,
+    ]);
   }
 
   leave() {
@@ -142,10 +147,18 @@ export class Gestures {
     const step = event.shiftKey ? 0.5 : 0.1;
     const moment = this.state.now.moment ?? story.header.peak_tick;
     const actions = {
-      ArrowLeft: () => this.pan(-step), ArrowRight: () => this.pan(step), "+": () => this.zoom(0.7), "=": () => this.zoom(0.7), "-": () => this.zoom(1 / 0.7),
-      Home: () => this.reset(), 0: () => this.reset(), p: () => this.state.set({ moment: null, from: null, to: null }),
-      ",": () => this.state.set({ moment: Math.max(0, moment - 1) }), ".": () => this.state.set({ moment: Math.min(story.ticks, moment + 1) }),
-      Escape: () => this.state.set({ rangeFrom: null, rangeTo: null, mark: "" }), s: () => this.toggleBrush(),
+      ArrowLeft: () => this.pan(-step),
+      ArrowRight: () => this.pan(step),
+      "+": () => this.zoom(0.7),
+      "=": () => this.zoom(0.7),
+      "-": () => this.zoom(1 / 0.7),
+      Home: () => this.reset(),
+      0: () => this.reset(),
+      p: () => this.state.set({ moment: null, from: null, to: null }),
+      ",": () => this.state.set({ moment: Math.max(0, moment - 1) }),
+      ".": () => this.state.set({ moment: Math.min(story.ticks, moment + 1) }),
+      Escape: () => this.state.set({ rangeFrom: null, rangeTo: null, mark: "" }),
+      s: () => this.toggleBrush(),
     };
     const action = actions[event.key];
     if (!action || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -5,7 +5,8 @@ import { unpack } from "./unpack.js";
 import { Story } from "./story.js";
 import { fromHash, State } from "./state.js";
 import { showSummary } from "./summary.js";
-import { showLegend, Timeline } from "./timeline.js";
+import { Timeline } from "./timeline.js";
+import { showLegend } from "./legend.js";
 import { Gestures } from "./gestures.js";
 import { showRange } from "./range.js";
 import { MomentView } from "./flame.js";
@@ -38,7 +39,10 @@ class Page {
   listen() {
     const { state, timeline } = this;
     const drawn = () => this.story;
-    state.listen(["by", "from", "to", "moment", "mark", "rangeFrom", "rangeTo", "scale"], () => drawn() && timeline.draw());
+    state.listen(
+      ["by", "from", "to", "moment", "mark", "rangeFrom", "rangeTo", "scale"],
+      () => drawn() && timeline.draw(),
+    );
     state.listen(["by", "moment", "mark"], () => drawn() && showLegend(timeline, state));
     state.listen(["rangeFrom", "rangeTo"], () => drawn() && showRange(this.story, state));
     state.listen(["moment", "tree", "view", "root", "mark"], () => drawn() && this.momentView.draw());
@@ -64,8 +68,22 @@ class Page {
     const { items } = this.contents;
     const select = byId("item-select");
     select.hidden = items.length < 2;
-    refill(select, items.map((item, index) => make("option", { value: index }, item.name)));
-    select.addEventListener("change", () => this.state.set({ item: Number(select.value), from: null, to: null, moment: null, rangeFrom: null, rangeTo: null, mark: "", root: "" }));
+    refill(
+      select,
+      items.map((item, index) => make("option", { value: index }, item.name)),
+    );
+    select.addEventListener("change", () =>
+      this.state.set({
+        item: Number(select.value),
+        from: null,
+        to: null,
+        moment: null,
+        rangeFrom: null,
+        rangeTo: null,
+        mark: "",
+        root: "",
+      }),
+    );
     byId("zoom-in").addEventListener("click", () => this.gestures.zoom(0.5));
     byId("zoom-out").addEventListener("click", () => this.gestures.zoom(2));
     byId("zoom-all").addEventListener("click", () => this.gestures.reset());
@@ -75,9 +93,35 @@ class Page {
 
   timelineControls() {
     const { state } = this;
-    refill(byId("by-choices"), choices("stacked by", [["category", "Category"], ["module", "Module"], ["phase", "Phase"], ["line", "Line"]], state.now.by, (by) => state.set({ by })));
+    refill(
+      byId("by-choices"),
+      choices(
+        "stacked by",
+        [
+          ["category", "Category"],
+          ["module", "Module"],
+          ["phase", "Phase"],
+          ["line", "Line"],
+        ],
+        state.now.by,
+        (by) => state.set({ by }),
+      ),
+    );
     const hasLimit = Boolean(this.limit);
-    refill(byId("scale-choices"), hasLimit ? choices("height", [["fit", "Up to the peak"], ["limit", "Up to the card"]], state.now.scale, (scale) => state.set({ scale })) : []);
+    refill(
+      byId("scale-choices"),
+      hasLimit
+        ? choices(
+            "height",
+            [
+              ["fit", "Up to the peak"],
+              ["limit", "Up to the card"],
+            ],
+            state.now.scale,
+            (scale) => state.set({ scale }),
+          )
+        : [],
+    );
   }
 
   isDark() {
@@ -160,7 +204,8 @@ class Page {
 
   // An address may be of another recording: what lies outside of this one is forgotten.
   keepInside() {
-    const { now } = this.state, { ticks } = this.story;
+    const { now } = this.state,
+      { ticks } = this.story;
     const isTick = (tick) => tick === null || (Number.isInteger(tick) && tick <= ticks);
     if (!isTick(now.moment)) now.moment = null;
     if (!isTick(now.rangeFrom) || !isTick(now.rangeTo)) now.rangeFrom = now.rangeTo = null;

@@ -15,7 +15,11 @@ function leversText(levers) {
     if (typeof lever !== "object" || !lever) return String(lever);
     const { id, ...rest } = lever;
     if (id === "knob") return `${rest.name}=${rest.value}`;
-    const values = Object.values(rest).map((value) => (Array.isArray(value) && value.length > 3 ? `${value.slice(0, 3).join(", ")} and ${value.length - 3} more` : String(value)));
+    const values = Object.values(rest).map((value) =>
+      Array.isArray(value) && value.length > 3
+        ? `${value.slice(0, 3).join(", ")} and ${value.length - 3} more`
+        : String(value),
+    );
     return [id, ...values].join(" ");
   });
   return words.join(" + ");
@@ -28,21 +32,50 @@ function costText(cost) {
 }
 
 function plan(fit) {
-  const plans = fit.plans ?? [], { baseline } = fit;
+  const plans = fit.plans ?? [],
+    { baseline } = fit;
   const rows = plans.map((row, index) => {
-    const room = row.headroom_bytes >= 0 ? bytesText(row.headroom_bytes) : "too much by " + bytesText(-row.headroom_bytes);
-    return make("tr", { class: index === fit.chosen ? "marked" : "" },
-      make("td", {}, leversText(row.levers) || row.label, index === fit.chosen ? make("small", {}, " chosen") : ""), make("td", {}, row.label ?? ""),
-      make("td", { class: "number", "data-bytes": row.device_bytes }, bytesText(row.device_bytes)), make("td", { class: "number" }, room),
-      make("td", {}, row.verified ? "run" : "predicted"), make("td", {}, costText(row.cost)));
+    const room =
+      row.headroom_bytes >= 0 ? bytesText(row.headroom_bytes) : "too much by " + bytesText(-row.headroom_bytes);
+    return make(
+      "tr",
+      { class: index === fit.chosen ? "marked" : "" },
+      make("td", {}, leversText(row.levers) || row.label, index === fit.chosen ? make("small", {}, " chosen") : ""),
+      make("td", {}, row.label ?? ""),
+      make("td", { class: "number", "data-bytes": row.device_bytes }, bytesText(row.device_bytes)),
+      make("td", { class: "number" }, room),
+      make("td", {}, row.verified ? "run" : "predicted"),
+      make("td", {}, costText(row.cost)),
+    );
   });
-  const heads = [["plan"], ["results"], ["needs", "number"], ["to spare", "number"], ["how it is known"], ["cost"]].map(([name, kind]) => make("th", { class: kind }, name));
+  const heads = [["plan"], ["results"], ["needs", "number"], ["to spare", "number"], ["how it is known"], ["cost"]].map(
+    ([name, kind]) => make("th", { class: kind }, name),
+  );
   const chosen = plans[fit.chosen];
   const reasons = (fit.not_applicable ?? []).map((row) => make("li", {}, `${row.lever}: ${row.reason}`));
-  const asItIs = baseline && baseline.device_bytes ? ` As it is, the run needs ${bytesText(baseline.device_bytes)}.` : "";
+  const asItIs =
+    baseline && baseline.device_bytes ? ` As it is, the run needs ${bytesText(baseline.device_bytes)}.` : "";
   const tightest = fit.tightest_bytes ? ` The tightest plan needs ${bytesText(fit.tightest_bytes)}.` : "";
-  return make("div", {}, make("p", {}, "The budget is ", make("b", {}, bytesText(fit.budget_bytes)), fit.gpu ? ` (${fit.gpu}).` : ".", asItIs + tightest, plans.length && !chosen ? " No plan fits." : ""),
-    make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows))),
-    chosen && chosen.patch ? make("details", {}, make("summary", {}, "The change of the chosen plan"), make("pre", {}, String(chosen.patch))) : "",
-    reasons.length ? make("details", {}, make("summary", {}, "Not applicable"), make("ul", {}, reasons)) : "");
+  return make(
+    "div",
+    {},
+    make(
+      "p",
+      {},
+      "The budget is ",
+      make("b", {}, bytesText(fit.budget_bytes)),
+      fit.gpu ? ` (${fit.gpu}).` : ".",
+      asItIs + tightest,
+      plans.length && !chosen ? " No plan fits." : "",
+    ),
+    make(
+      "div",
+      { class: "scroll" },
+      make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows)),
+    ),
+    chosen && chosen.patch
+      ? make("details", {}, make("summary", {}, "The change of the chosen plan"), make("pre", {}, String(chosen.patch)))
+      : "",
+    reasons.length ? make("details", {}, make("summary", {}, "Not applicable"), make("ul", {}, reasons)) : "",
+  );
 }

@@ -7,23 +7,44 @@ import { detailsOf } from "./details.js";
 
 // PyTorch's small pool takes requests up to 1 MiB, from segments of 2 MiB.
 const SMALL_SEGMENT = 2 * 1024 * 1024;
-const SEGMENT_ROW = 26, GAP = 6, MOST_ROWS = 60;
+const SEGMENT_ROW = 26,
+  GAP = 6,
+  MOST_ROWS = 60;
 
 // Segments at a tick in order of addresses; neighbouring ranges of an expandable segment are one.
 export function segmentsAt(story, tick) {
   const { columns } = story;
-  const { "segment.born": born, "segment.gone": gone, "segment.address": address, "segment.size": size, "segment.stream": stream } = columns;
+  const {
+    "segment.born": born,
+    "segment.gone": gone,
+    "segment.address": address,
+    "segment.size": size,
+    "segment.stream": stream,
+  } = columns;
   const { "segment.pool": pool, "segment.pool2": pool2, "segment.expandable": expandable } = columns;
   const rows = [];
   for (let row = 0; row < born.length; row++) {
     if (born[row] > tick || (gone[row] && gone[row] - 1 <= tick)) continue;
-    rows.push({ address: address[row], size: size[row], stream: stream[row], pool: pool[row] + "." + pool2[row], expandable: !!expandable[row], blocks: [] });
+    rows.push({
+      address: address[row],
+      size: size[row],
+      stream: stream[row],
+      pool: pool[row] + "." + pool2[row],
+      expandable: !!expandable[row],
+      blocks: [],
+    });
   }
   rows.sort((a, b) => a.address - b.address);
   const joined = [];
   for (const row of rows) {
     const last = joined[joined.length - 1];
-    const follows = last && last.expandable && row.expandable && last.address + last.size === row.address && last.stream === row.stream && last.pool === row.pool;
+    const follows =
+      last &&
+      last.expandable &&
+      row.expandable &&
+      last.address + last.size === row.address &&
+      last.stream === row.stream &&
+      last.pool === row.pool;
     if (follows) last.size += row.size;
     else joined.push(row);
   }
@@ -56,7 +77,16 @@ function addBlocks(story, tick, segments) {
 
 // Sums over segments: the figures above the picture.
 export function totalsOf(segments) {
-  const sums = { reserved: 0, used: 0, waiting: 0, pieces: 0, whole: 0, largestFree: 0, count: segments.length, holes: 0 };
+  const sums = {
+    reserved: 0,
+    used: 0,
+    waiting: 0,
+    pieces: 0,
+    whole: 0,
+    largestFree: 0,
+    count: segments.length,
+    holes: 0,
+  };
   for (const segment of segments) {
     sums.reserved += segment.size;
     for (const part of segment.blocks) {
@@ -77,7 +107,8 @@ function shelves(segments, width) {
   const capacity = Math.max(sorted.length ? sorted[0].size : 1, total / 14);
   const perByte = (width - 2) / capacity;
   const boxes = [];
-  let x = 0, row = 0;
+  let x = 0,
+    row = 0;
   for (const segment of sorted) {
     const wide = Math.max(3, segment.size * perByte);
     if (x > 0 && x + wide > width) [x, row] = [0, row + 1];
@@ -113,7 +144,8 @@ export class SegmentView {
     context.fillStyle = theme.paper;
     context.fillRect(0, 0, size.width, size.height);
     this.boxes = boxes.filter((box) => box.row < MOST_ROWS);
-    const banding = story.banding(by), colours = bandColours(by, banding.groups);
+    const banding = story.banding(by),
+      colours = bandColours(by, banding.groups);
     for (const box of this.boxes) drawSegment(context, box, theme, (life) => colours[banding.band[life]]);
     this.figures(segments, rows - shown, tick);
   }
@@ -121,36 +153,66 @@ export class SegmentView {
   figures(segments, hidden, tick) {
     const sums = totalsOf(segments);
     const small = segments.filter((segment) => segment.size === SMALL_SEGMENT).length;
-    const part = (label, bytes, kind, field) => make("li", {}, make("span", { class: "swatch " + kind }), `${label} `, make("b", { "data-segments": field, "data-bytes": bytes }, bytesText(bytes)));
-    refill(byId("segments-legend"), part("reserved", sums.reserved, "thin", "reserved"), part("in use", sums.used, "used", "used"), sums.waiting ? part("waiting for a stream", sums.waiting, "waiting", "waiting") : "",
-      part(`free in ${countText(sums.holes)} pieces between blocks`, sums.pieces, "hole", "pieces"), part("free segments", sums.whole, "whole", "whole"));
+    const part = (label, bytes, kind, field) =>
+      make(
+        "li",
+        {},
+        make("span", { class: "swatch " + kind }),
+        `${label} `,
+        make("b", { "data-segments": field, "data-bytes": bytes }, bytesText(bytes)),
+      );
+    refill(
+      byId("segments-legend"),
+      part("reserved", sums.reserved, "thin", "reserved"),
+      part("in use", sums.used, "used", "used"),
+      sums.waiting ? part("waiting for a stream", sums.waiting, "waiting", "waiting") : "",
+      part(`free in ${countText(sums.holes)} pieces between blocks`, sums.pieces, "hole", "pieces"),
+      part("free segments", sums.whole, "whole", "whole"),
+    );
     const when = this.story.whenAt(tick);
-    refill(byId("segments-note"), `${countText(sums.count)} segments${small ? `, ${countText(small)} of 2 MiB for small requests` : ""}; the largest free block is ${bytesText(sums.largestFree)}. `,
-      `${when ? "In " + when + ". " : ""}Free pieces can serve smaller requests only; free segments go back to the card before a request fails.`,
-      hidden > 0 ? ` ${countText(hidden)} rows of small segments are left out.` : "");
+    refill(
+      byId("segments-note"),
+      `${countText(sums.count)} segments${small ? `, ${countText(small)} of 2 MiB for small requests` : ""}; `,
+      `the largest free block is ${bytesText(sums.largestFree)}${when ? `, in ${when}` : ""}. `,
+      "Free pieces can serve smaller requests only; free segments go back to the card before a request fails.",
+      hidden > 0 ? ` ${countText(hidden)} rows of small segments are left out.` : "",
+    );
   }
 
   hover(event) {
     const area = this.canvas.getBoundingClientRect();
-    const x = event.clientX - area.left, row = Math.floor((event.clientY - area.top) / (SEGMENT_ROW + GAP));
+    const x = event.clientX - area.left,
+      row = Math.floor((event.clientY - area.top) / (SEGMENT_ROW + GAP));
     const box = (this.boxes ?? []).find((one) => one.row === row && one.x <= x && x <= one.x + one.width);
     if (!box) return hideTip();
     const { segment } = box;
     const address = segment.address + ((x - box.x) / box.width) * segment.size;
     const part = segment.blocks.find((block) => block.address <= address && address < block.address + block.size);
-    const about = `segment of ${bytesText(segment.size)} at 0x${segment.address.toString(16)}${segment.expandable ? ", expandable" : ""}${segment.stream ? ", stream " + segment.stream : ""}`;
+    const about = [
+      `segment of ${bytesText(segment.size)} at 0x${segment.address.toString(16)}`,
+      segment.expandable ? "expandable" : "",
+      segment.stream ? `stream ${segment.stream}` : "",
+    ]
+      .filter(Boolean)
+      .join(", ");
     if (part && part.life >= 0) return showTip(event, [...detailsOf(this.story, part.life), about]);
-    showTip(event, [`${bytesText(part ? part.size : segment.size)} free`, segment.isEmpty ? "the whole segment is free" : "between blocks in use", about]);
+    showTip(event, [
+      `${bytesText(part ? part.size : segment.size)} free`,
+      segment.isEmpty ? "the whole segment is free" : "between blocks in use",
+      about,
+    ]);
   }
 }
 
 function drawSegment(context, box, theme, colourOf) {
   const { segment, x, width } = box;
-  const y = box.row * (SEGMENT_ROW + GAP), perByte = width / segment.size;
+  const y = box.row * (SEGMENT_ROW + GAP),
+    perByte = width / segment.size;
   context.fillStyle = theme.wash;
   context.fillRect(x, y, width, SEGMENT_ROW);
   for (const part of segment.blocks) {
-    const left = x + (part.address - segment.address) * perByte, wide = part.size * perByte;
+    const left = x + (part.address - segment.address) * perByte,
+      wide = part.size * perByte;
     if (part.life < 0) {
       if (segment.isEmpty) continue;
       context.fillStyle = OKABE_ITO.purple;

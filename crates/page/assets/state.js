@@ -2,15 +2,41 @@
 
 // Names in the address are short; what is as at the beginning is left out. A list has all that is understood.
 const FIELDS = {
-  item: ["i", "number"], by: ["by", ["category", "module", "phase", "line"]], from: ["a", "number"], to: ["b", "number"], moment: ["t", "number"],
-  rangeFrom: ["ra", "number"], rangeTo: ["rb", "number"], view: ["v", ["treemap", "flame"]], tree: ["of", ["module", "line"]], root: ["in", "text"],
-  table: ["tab", "text"], query: ["q", "text"], sort: ["sort", "text"], mark: ["mark", "text"], theme: ["theme", ["light", "dark"]],
+  item: ["i", "number"],
+  by: ["by", ["category", "module", "phase", "line"]],
+  from: ["a", "number"],
+  to: ["b", "number"],
+  moment: ["t", "number"],
+  rangeFrom: ["ra", "number"],
+  rangeTo: ["rb", "number"],
+  view: ["v", ["treemap", "flame"]],
+  tree: ["of", ["module", "line"]],
+  root: ["in", "text"],
+  table: ["tab", "text"],
+  query: ["q", "text"],
+  sort: ["sort", "text"],
+  mark: ["mark", "text"],
+  theme: ["theme", ["light", "dark"]],
   scale: ["y", ["fit", "limit"]],
 };
 
 export const FIRST = {
-  item: 0, by: "category", from: null, to: null, moment: null, rangeFrom: null, rangeTo: null, view: "treemap",
-  tree: "module", root: "", table: "modules", query: "", sort: "", mark: "", theme: "", scale: "fit",
+  item: 0,
+  by: "category",
+  from: null,
+  to: null,
+  moment: null,
+  rangeFrom: null,
+  rangeTo: null,
+  view: "treemap",
+  tree: "module",
+  root: "",
+  table: "modules",
+  query: "",
+  sort: "",
+  mark: "",
+  theme: "",
+  scale: "fit",
 };
 
 export function toHash(state) {
@@ -29,7 +55,8 @@ export function fromHash(hash) {
   for (const [field, [name, kind]] of Object.entries(FIELDS)) {
     const word = words.get(name);
     if (word === null) continue;
-    const number = Number(word), isKnown = kind === "text" || kind.includes(word);
+    const number = Number(word),
+      isKnown = kind === "text" || kind.includes(word);
     if (kind !== "number" && isKnown) state[field] = word;
     else if (kind === "number" && Number.isFinite(number) && number >= 0) state[field] = number;
   }

@@ -62,7 +62,8 @@ export class Story {
 
   // The row of a sorted column that holds at a tick.
   rowAt(column, tick) {
-    let low = 0, high = column.length;
+    let low = 0,
+      high = column.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (column[middle] <= tick) low = middle + 1;
@@ -92,7 +93,13 @@ export class Story {
     const row = this.columns["kind.place"][kind] - 1;
     if (row < 0) return null;
     const { "place.file": file, "place.line": line, "place.function": name, "place.caller": caller } = this.columns;
-    return { row, file: this.text(file[row]), line: line[row], function: this.text(name[row]), caller: caller[row] - 1 };
+    return {
+      row,
+      file: this.text(file[row]),
+      line: line[row],
+      function: this.text(name[row]),
+      caller: caller[row] - 1,
+    };
   }
 
   // All that is known of a kind, in words.

@@ -1,12 +1,12 @@
 // The memory timeline: stacked bands, what is reserved, phases and steps, the card's limit, and what is chosen.
 
-import { byId, fitCanvas, make, onceAFrame, refill } from "./dom.js";
-import { bytesText, countText, fitText, lastPart, plainWords } from "./format.js";
-import { bandsAt, cellsOf, lifeAt, markedCells } from "./bands.js";
+import { byId, fitCanvas, onceAFrame } from "./dom.js";
+import { bytesText, countText, fitText, plainWords } from "./format.js";
+import { cellsOf, lifeAt, markedCells } from "./bands.js";
 import { bandColours, themeColours } from "./colours.js";
 import { drawAxes, drawBands, drawLimit, drawReserved, drawSteps, Scale, visibleCells } from "./curve.js";
 import { drawBlocks, drawLife } from "./blocks.js";
-import { markedKinds, markText } from "./details.js";
+import { markedKinds } from "./details.js";
 
 // Phases alternate between two shades.
 const LIGHT_PHASES = ["construction", "backward", "after training"];
@@ -88,8 +88,10 @@ export class Timeline {
 
   // What a column stands for, where it is more than one tick.
   note() {
-    const { size } = this.cells, { changes } = this.story.header;
-    const text = `${countText(changes)} allocations and frees${size > 1 ? `; a column shows the highest moment of ${countText(size)}` : ""}`;
+    const { size } = this.cells,
+      { changes } = this.story.header;
+    const columns = size > 1 ? `; a column shows the highest moment of ${countText(size)}` : "";
+    const text = `${countText(changes)} allocations and frees${columns}`;
     const element = byId("event-count");
     if (element.textContent !== text) element.textContent = text;
   }
@@ -105,19 +107,26 @@ export class Timeline {
       return;
     }
     drawBlocks(context, this.scale, this.story, this.state.now.by, this.cells, this.theme);
-    if (this.hovered >= 0) drawLife(context, this.scale, this.story, this.state.now.by, this.cells, this.hovered, this.theme);
+    if (this.hovered >= 0)
+      drawLife(context, this.scale, this.story, this.state.now.by, this.cells, this.hovered, this.theme);
   }
 
   drawPhases(context) {
     const { "span.from": from, "span.step": steps } = this.story.columns;
-    const { scale, theme } = this, right = scale.left + scale.plotWidth;
+    const { scale, theme } = this,
+      right = scale.left + scale.plotWidth;
     context.textBaseline = "alphabetic";
     context.textAlign = "left";
-    let lastLine = -Infinity, lastText = -Infinity;
+    let lastLine = -Infinity,
+      lastText = -Infinity;
     const first = Math.max(0, this.story.rowAt(from, scale.from));
     for (let row = first, next; row < from.length && from[row] <= scale.to; row = next) {
       const name = plainWords(this.story.phaseName(row));
-      for (next = row + 1; next < from.length && plainWords(this.story.phaseName(next)) === name && steps[next] === steps[row]; ) next++;
+      for (
+        next = row + 1;
+        next < from.length && plainWords(this.story.phaseName(next)) === name && steps[next] === steps[row];
+      )
+        next++;
       const begin = Math.max(scale.left, scale.x(from[row]));
       const end = Math.min(right, next < from.length ? scale.x(from[next]) : right);
       this.drawPhase(context, name, begin, end);
@@ -125,7 +134,8 @@ export class Timeline {
       if (!steps[row] || name === "after training" || (row > first && steps[row] === steps[row - 1])) continue;
       if (row > 0 && begin - lastLine > 10 && begin > scale.left) this.drawStepLine(context, (lastLine = begin));
       context.font = "600 12px system-ui, sans-serif";
-      const text = "step " + steps[row], wide = context.measureText(text).width;
+      const text = "step " + steps[row],
+        wide = context.measureText(text).width;
       if (begin < lastText || right - begin < wide) continue;
       context.fillStyle = theme.ink;
       context.fillText(text, begin + 2, 12);
@@ -160,7 +170,10 @@ export class Timeline {
     const { cells } = this;
     const key = [mark, cells.size, cells.first, cells.count, this.story.ticks].join();
     if (!this.marked || this.marked.key !== key) {
-      const kinds = this.marked && this.marked.mark === mark && this.marked.story === this.story ? this.marked.kinds : markedKinds(this.story, mark);
+      const kinds =
+        this.marked && this.marked.mark === mark && this.marked.story === this.story
+          ? this.marked.kinds
+          : markedKinds(this.story, mark);
       this.marked = { key, mark, story: this.story, kinds, values: markedCells(this.story, kinds, cells) };
     }
     const stripes = hatch(context, this.theme.ink);
@@ -171,9 +184,11 @@ export class Timeline {
   drawChosen(context) {
     const { scale, theme } = this;
     const { moment, rangeFrom, rangeTo } = this.state.now;
-    const bottom = scale.head + scale.plotHeight, right = scale.left + scale.plotWidth;
+    const bottom = scale.head + scale.plotHeight,
+      right = scale.left + scale.plotWidth;
     if (rangeFrom !== null && rangeTo !== null) {
-      const left = Math.max(scale.left, scale.x(rangeFrom)), end = Math.min(right, scale.x(rangeTo));
+      const left = Math.max(scale.left, scale.x(rangeFrom)),
+        end = Math.min(right, scale.x(rangeTo));
       context.fillStyle = theme.ink;
       context.globalAlpha = 0.12;
       if (end > left) context.fillRect(left, scale.head, end - left, scale.plotHeight);
@@ -199,11 +214,13 @@ export class Timeline {
   // How much is allocated at the moment, beside its line.
   label(context, x, moment) {
     const { scale, story } = this;
-    const tick = moment ?? story.header.peak_tick, isPeak = tick === story.header.peak_tick;
+    const tick = moment ?? story.header.peak_tick,
+      isPeak = tick === story.header.peak_tick;
     const text = `${isPeak ? "peak " : ""}${bytesText(isPeak ? this.peakBytes() : story.allocatedAt(tick))}`;
     context.font = "600 12px system-ui, sans-serif";
     context.textBaseline = "alphabetic";
-    const width = context.measureText(text).width, fits = x + width + 8 < scale.left + scale.plotWidth;
+    const width = context.measureText(text).width,
+      fits = x + width + 8 < scale.left + scale.plotWidth;
     context.textAlign = fits ? "left" : "right";
     context.fillText(text, fits ? x + 6 : x - 6, scale.head + 13);
   }
@@ -258,22 +275,4 @@ function hatch(context, colour) {
   inner.stroke();
   stripes = { colour, pattern: context.createPattern(tile, "repeat") };
   return stripes.pattern;
-}
-
-// The bands with their names and their bytes at the moment: the chart's legend.
-export function showLegend(timeline, state) {
-  const { story } = timeline;
-  const { by, mark, moment } = state.now;
-  const tick = moment ?? story.header.peak_tick;
-  const { groups } = story.dimension(by);
-  const colours = bandColours(by, groups), bytes = bandsAt(story, by, tick);
-  const rows = groups.map((name, band) => ({ name, colour: colours[band], bytes: bytes[band] })).filter((row) => row.bytes > 0);
-  const short = (text) => (by === "line" ? lastPart(text, 2) : text);
-  refill(byId("timeline-legend"), rows.map((row) => make("li", { title: row.name }, make("span", { class: "swatch", style: { background: row.colour } }), short(row.name) + " ",
-    make("b", { "data-band": row.name, "data-bytes": row.bytes }, bytesText(row.bytes)))),
-  make("li", {}, make("span", { class: "swatch thin" }), "reserved ", make("b", { "data-band": "reserved" }, bytesText(story.reservedAt(tick)))));
-  byId("mark-note").hidden = !mark;
-  refill(byId("mark-note"), mark ? [`Hatched: ${markText(mark)} `, make("button", { type: "button", onclick: () => state.set({ mark: "" }) }, "clear")] : []);
-  const when = story.whenAt(tick);
-  refill(byId("moment-note"), `${tick === story.header.peak_tick ? "At the allocated peak" : "At the chosen moment"}: ${countText(tick)} of ${countText(story.ticks)}${when ? " · " + when : ""} · ${bytesText(story.allocatedAt(tick))} allocated`);
 }

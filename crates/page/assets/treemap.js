@@ -13,9 +13,12 @@ export function squarify(values, box) {
   const tiles = [];
   let { x, y, width, height } = box;
   let rest = values.reduce((sum, value) => sum + value, 0);
-  for (let at = 0; at < values.length; ) {
-    const side = Math.min(width, height), scale = (width * height) / rest;
-    let end = at, sum = 0, worst = Infinity;
+  for (let at = 0; at < values.length;) {
+    const side = Math.min(width, height),
+      scale = (width * height) / rest;
+    let end = at,
+      sum = 0,
+      worst = Infinity;
     while (end < values.length) {
       const next = sum + values[end] * scale;
       const thick = next / side;
@@ -27,7 +30,11 @@ export function squarify(values, box) {
     let offset = 0;
     for (; at < end; at++) {
       const long = (values[at] * scale) / thick;
-      tiles.push(width >= height ? { x, y: y + offset, width: thick, height: long } : { x: x + offset, y, width: long, height: thick });
+      tiles.push(
+        width >= height
+          ? { x, y: y + offset, width: thick, height: long }
+          : { x: x + offset, y, width: long, height: thick },
+      );
       offset += long;
       rest -= values[at];
     }
@@ -50,13 +57,24 @@ export function drawTreemap(context, size, tree, theme, marked) {
     const node = depth ? innermost(outer) : outer;
     drawn.push({ node, ...box });
     const parts = [...node.list, ...(node.isPart ? [] : ownParts(node))].sort((a, b) => b.bytes - a.bytes);
-    const isLeaf = !parts.length || parts.length === 1 && parts[0].isPart;
+    const isLeaf = !parts.length || (parts.length === 1 && parts[0].isPart);
     if (isLeaf) return tile(context, box, node, nodeColour(node), total, marked);
     const hasHead = depth > 0 && box.height > HEAD * 2 && box.width > 40;
     if (depth > 0) frame(context, box, node, theme, hasHead, total);
-    const inner = depth === 0 ? box : { x: box.x + 2, y: box.y + (hasHead ? HEAD : 2), width: box.width - 4, height: box.height - (hasHead ? HEAD + 2 : 4) };
+    const inner =
+      depth === 0
+        ? box
+        : {
+            x: box.x + 2,
+            y: box.y + (hasHead ? HEAD : 2),
+            width: box.width - 4,
+            height: box.height - (hasHead ? HEAD + 2 : 4),
+          };
     if (inner.width < LEAST || inner.height < LEAST) return tile(context, box, node, nodeColour(node), total, marked);
-    const boxes = squarify(parts.map((part) => part.bytes), inner);
+    const boxes = squarify(
+      parts.map((part) => part.bytes),
+      inner,
+    );
     parts.forEach((part, index) => place(part, boxes[index], depth + 1));
   };
   if (total > 0) place(tree, { x: 0, y: 0, width: size.width, height: size.height }, 0);
@@ -65,7 +83,8 @@ export function drawTreemap(context, size, tree, theme, marked) {
 
 // A module that only holds one other is shown as that one, with both names.
 function innermost(node) {
-  let inner = node, label = node.label;
+  let inner = node,
+    label = node.label;
   while (!inner.isPart && !inner.own && inner.list.length === 1) {
     [inner] = inner.list;
     label += " › " + inner.label;
@@ -88,7 +107,8 @@ function frame(context, box, node, theme, hasHead, total) {
   context.font = "11px system-ui, sans-serif";
   context.fillStyle = theme.soft;
   const bytes = bytesText(node.bytes);
-  if (node.bytes > total / 200 && context.measureText(bytes).width < box.width - after - 6) context.fillText(bytes, box.x + after - 4, box.y + HEAD / 2 + 1);
+  if (node.bytes > total / 200 && context.measureText(bytes).width < box.width - after - 6)
+    context.fillText(bytes, box.x + after - 4, box.y + HEAD / 2 + 1);
 }
 
 function tile(context, box, node, colour, total, marked) {
@@ -104,5 +124,6 @@ function tile(context, box, node, colour, total, marked) {
   context.fillStyle = inkOn(colour);
   context.fillText(fitText(context, node.label, box.width - 8), box.x + 5, box.y + 10);
   context.font = "11px system-ui, sans-serif";
-  if (box.height > 30 && node.bytes > total / 1000) context.fillText(fitText(context, bytesText(node.bytes), box.width - 8), box.x + 5, box.y + 25);
+  if (box.height > 30 && node.bytes > total / 1000)
+    context.fillText(fitText(context, bytesText(node.bytes), box.width - 8), box.x + 5, box.y + 25);
 }

@@ -97,9 +97,21 @@ function numberBranch(tree, number) {
 export function ownParts(tree) {
   if (!tree.own) return [];
   const rest = new Map(tree.parts);
-  for (const child of tree.list) for (const [category, bytes] of child.parts) rest.set(category, rest.get(category) - bytes);
-  return [...rest].filter(([, bytes]) => bytes > 0).map(([category, bytes]) =>
-    ({ label: category, path: tree.path, mark: [tree.mark, "category:" + category].filter(Boolean).join("\n"), bytes, list: [], category, branch: tree.branch, isPart: true, parts: new Map([[category, bytes]]) }));
+  for (const child of tree.list)
+    for (const [category, bytes] of child.parts) rest.set(category, rest.get(category) - bytes);
+  return [...rest]
+    .filter(([, bytes]) => bytes > 0)
+    .map(([category, bytes]) => ({
+      label: category,
+      path: tree.path,
+      mark: [tree.mark, "category:" + category].filter(Boolean).join("\n"),
+      bytes,
+      list: [],
+      category,
+      branch: tree.branch,
+      isPart: true,
+      parts: new Map([[category, bytes]]),
+    }));
 }
 
 // The node of a path, or the root.

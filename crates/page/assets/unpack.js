@@ -16,9 +16,13 @@ async function inflate(bytes) {
 // Numbers of seven bits to a byte. Small ones become 32-bit integers: they are half as large and quicker.
 export function readColumn(bytes, start, { form, count }) {
   const numbers = new Float64Array(count);
-  let at = start, before = 0, least = 0, most = 0;
+  let at = start,
+    before = 0,
+    least = 0,
+    most = 0;
   for (let index = 0; index < count; index++) {
-    let byte = bytes[at++], number = byte & 127;
+    let byte = bytes[at++],
+      number = byte & 127;
     for (let factor = 128; byte > 127; factor *= 128) {
       byte = bytes[at++];
       number += (byte & 127) * factor;
