@@ -87,6 +87,22 @@ def test_a_report_without_a_recording(case, fathom, folder, look):
     assert page.locator("#table-body tbody tr").count() == 60
 
 
+def test_several_files_on_one_page(case, fathom, folder, look):
+    path = folder / "several.html"
+    snapshot = ROOT / "tests/recorded/kdr2-t2-None_fwd-eager_bwd.pickle"
+    done = fathom.command("page", case[2], snapshot, "-o", path)
+    assert done.returncode == 0, done.stderr
+    page = look(path)
+    choice = page.locator("#item-select")
+    assert choice.is_visible() and choice.locator("option").all_inner_texts() == ["case", snapshot.name]
+    assert "Does not fit" in page.locator("#verdict").inner_text()
+    choice.select_option("1")
+    page.wait_for_timeout(200)
+    assert page.locator("#verdict").inner_text().find("Peaks at") >= 0 and page.locator("#timeline").is_visible()
+    peak = embedded(path)["items"][1]["report"]["peak"]["allocated_bytes"]
+    assert int(page.locator("[data-moment=allocated]").get_attribute("data-bytes")) == peak
+
+
 def test_findings_plans_and_sweeps(case, fathom, folder, look):
     _, report, kept = case
     run = folder / "with-findings"

@@ -128,3 +128,57 @@ def test_every_view_agrees_at_the_peak(path, case, fathom, folder, look):
             .endswith(f"Peaks at {bytes_text(peak['allocated_bytes'])} allocated")
         )
         assert opened.evaluate("fathom.state.now.by") == "line", "without names, lines tell more"
+
+
+@pytest.mark.parametrize("window", [None, (2000, 5000), (7000, 7060)], ids=str)
+def test_a_mark_has_the_bytes_of_its_lives(window, small, look):
+    page = look(small)
+    wrong = page.evaluate(
+        """async (window) => {
+          const [from, to] = window ?? [null, null], { story, state, timeline } = fathom;
+          state.set({ mark: "module:encoder.layers.3", from, to });
+          for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+          const { cells, marked } = timeline, wrong = [];
+          for (let cell = 0; cell < cells.count; cell += 11) {
+            let sum = 0;
+            story.forAlive(cells.shown[cell], (life) => {
+              if (story.about(story.kind[life]).module === "encoder.layers.3") sum += story.block[life];
+            });
+            if (sum !== marked.values[cell]) wrong.push([cells.shown[cell], sum, marked.values[cell]]);
+          }
+          return [wrong, Math.max(...marked.values)];
+        }""",
+        window,
+    )
+    assert wrong[0] == [] and wrong[1] > 16 << 20
+
+
+def test_the_block_under_the_pointer_is_the_one_that_is_outlined(small, look):
+    """In every band, at every height: what lies below a life, and its own bytes, enclose the place."""
+    page = look(small)
+    wrong = page.evaluate(
+        """() => {
+          const { story, timeline } = fathom, { cells, scale } = timeline, wrong = [];
+          let seen = 0;
+          for (let x = 0.03; x < 1; x += 0.06) for (let y = 0.02; y < 1; y += 0.05) {
+            const [px, py] = [scale.left + x * scale.plotWidth, scale.head + y * scale.plotHeight];
+            const under = timeline.under(px, py);
+            if (!under || under.life < 0) continue;
+            seen++;
+            const cell = Math.floor(scale.tick(px) / cells.size) - cells.first, bands = story.banding("category");
+            const lower = cells.sums.slice(cell * cells.bands, cell * cells.bands + under.band);
+            const bottom = lower.reduce((sum, bytes) => sum + bytes, 0);
+            const inBand = scale.bytes(py) - bottom;
+            let below = 0;
+            const isTall = new Set(story.columns.tall);
+            story.forAlive(under.tick, (other) => {
+              if (bands.band[other] !== under.band || other === under.life) return;
+              const isLower = isTall.has(other) === isTall.has(under.life) ? other < under.life : isTall.has(other);
+              if (isLower) below += bands.bytes[other];
+            });
+            if (!(below <= inBand && inBand < below + bands.bytes[under.life])) wrong.push([x, y]);
+          }
+          return [wrong, seen];
+        }"""
+    )
+    assert wrong[0] == [] and wrong[1] > 50

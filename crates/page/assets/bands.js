@@ -140,36 +140,75 @@ export function bandsAt(story, name, tick) {
   return sums.now;
 }
 
-// Bytes of some lives at the shown tick of each cell: `marked` tells of each kind whether it counts.
-export function markedCells(story, marked, cells) {
+// Bytes of the lives that count, at the shown tick of each cell; from a tick on at which they are known.
+function sumAtCells(story, counts, cells, tick, sum) {
   const values = new Float64Array(cells.count);
-  let sum = 0,
-    cell = 0;
-  for (const life of story.before) if (marked[story.kind[life]] && story.freed[life] > 0) sum += story.block[life];
-  for (let tick = 0; tick <= story.ticks && cell < cells.count; tick++) {
-    const change = tick ? story.change[tick] : 0;
-    const life = Math.abs(change) - 1;
-    if (change && marked[story.kind[life]]) sum += Math.sign(change) * story.block[life];
-    while (cell < cells.count && cells.shown[cell] <= tick) values[cell++] = sum;
+  for (let cell = 0; cell < cells.count; cell++) {
+    while (tick < cells.shown[cell]) {
+      const change = story.change[++tick];
+      const life = Math.abs(change) - 1;
+      if (change && counts(life)) sum += Math.sign(change) * story.block[life];
+    }
+    values[cell] = sum;
   }
   return values;
+}
+
+// Bytes of kinds that are marked, over the whole recording; windows begin in the middle of it.
+export function markedBytes(story, marked) {
+  let sum = 0;
+  for (const life of story.before) if (marked[story.kind[life]] && story.freed[life] > 0) sum += story.block[life];
+  const buckets = coarse(story, "category", 0);
+  return sumAtCells(story, (life) => marked[story.kind[life]], buckets, 0, sum);
+}
+
+// The same for the cells of a window, from the bucket before it on.
+export function markedCells(story, marked, whole, cells) {
+  const buckets = coarse(story, "category", 0);
+  if (cells.size >= buckets.size) return Float64Array.from(cells.shown, (tick) => whole[Math.floor(tick / buckets.size)]);
+  const row = cells.count ? story.rowAt(buckets.shown, cells.shown[0]) : -1;
+  if (row < 0) return new Float64Array(cells.count);
+  return sumAtCells(story, (life) => marked[story.kind[life]], cells, buckets.shown[row], whole[row]);
 }
 
 // Which life lies at a height of a band's part of the stack. High blocks lie at the bottom of their band in the order
 // of birth, the others on top of them, so that what is drawn and what is found agree.
 export function lifeAt(story, name, tick, band, height) {
-  const banding = story.banding(name),
-    tall = tallSet(story);
-  let below = 0,
-    found = -1;
-  for (const wantsTall of [1, 0]) {
-    story.forAlive(tick, (life) => {
-      if (found >= 0 || banding.band[life] !== band || tall[life] !== wantsTall) return;
-      if (height < below + banding.bytes[life]) found = life;
-      below += banding.bytes[life];
-    });
+  const { band: bands, bytes } = story.banding(name);
+  const tall = tallSet(story),
+    { born, freed, count } = story;
+  let below = 0;
+  for (const life of story.columns.tall) {
+    if (born[life] > tick) break;
+    if (tick >= freed[life] || bands[life] !== band) continue;
+    if (height < (below += bytes[life])) return life;
   }
-  return found;
+  for (let life = 0; life < count && born[life] <= tick; life++) {
+    if (tick >= freed[life] || bands[life] !== band || tall[life]) continue;
+    if (height < (below += bytes[life])) return life;
+  }
+  return -1;
+}
+
+// What lies below a life in its band, in bytes, at the shown tick of each cell from the first on.
+export function belowCells(story, name, life, cells, first) {
+  const { band, bytes } = story.banding(name),
+    tall = tallSet(story);
+  const isBelow = (other) =>
+    band[other] === band[life] && (tall[other] > tall[life] || (tall[other] === tall[life] && other < life));
+  const values = new Float64Array(cells.count);
+  let tick = cells.shown[first],
+    sum = 0;
+  story.forAlive(tick, (other) => isBelow(other) && (sum += bytes[other]));
+  for (let cell = first; cell < cells.count && cells.shown[cell] < story.freed[life]; cell++) {
+    while (tick < cells.shown[cell]) {
+      const change = story.change[++tick],
+        other = Math.abs(change) - 1;
+      if (change && isBelow(other)) sum += Math.sign(change) * bytes[other];
+    }
+    values[cell] = sum;
+  }
+  return values;
 }
 
 export function tallSet(story) {

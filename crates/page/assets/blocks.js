@@ -1,6 +1,6 @@
 // Single blocks inside the bands: thin edges of the high ones, and the outline of the one under the pointer.
 
-import { tallSet } from "./bands.js";
+import { belowCells } from "./bands.js";
 import { visibleCells } from "./curve.js";
 
 // Blocks lower than this are not told apart.
@@ -47,35 +47,25 @@ export function drawBlocks(context, scale, story, name, cells, theme) {
   context.globalAlpha = 1;
 }
 
-// Where a life lies in each cell of the window; only what was born before it lies below it.
+// The outline of a life over the cells of the window.
 export function drawLife(context, scale, story, name, cells, life, theme) {
-  const banding = story.banding(name),
-    tall = tallSet(story);
-  const band = banding.band[life],
-    isTall = tall[life];
-  const [first, last] = visibleCells(cells, scale);
-  const below = [];
-  for (let other = 0; other < story.count; other++) {
-    const isBelow = banding.band[other] === band && (tall[other] > isTall || (tall[other] === isTall && other < life));
-    if (isBelow && story.freed[other] > story.born[life] && story.born[other] <= cells.shown[last] && other !== life)
-      below.push(other);
-  }
+  const { band: bands, bytes } = story.banding(name);
+  const [start, last] = visibleCells(cells, scale);
+  let first = start;
+  while (first <= last && cells.shown[first] < story.born[life]) first++;
+  if (first > last) return;
+  const below = belowCells(story, name, life, cells, first);
   const points = [];
-  for (let cell = first; cell <= last; cell++) {
-    const tick = cells.shown[cell];
-    if (tick < story.born[life] || tick >= story.freed[life]) continue;
-    let height = bandBottoms(cells, cell)[band];
-    if (below.length * (last - first) < 4e6)
-      for (const other of below)
-        if (story.born[other] <= tick && tick < story.freed[other]) height += banding.bytes[other];
+  for (let cell = first; cell <= last && cells.shown[cell] < story.freed[life]; cell++) {
+    const height = bandBottoms(cells, cell)[bands[life]] + below[cell];
     const begin = (cells.first + cell) * cells.size;
     points.push([Math.max(scale.left, scale.x(begin)), scale.x(begin + cells.size), height]);
   }
   if (!points.length) return;
   context.beginPath();
   for (const [left, right, height] of points) {
-    context.lineTo(left, scale.y(height + banding.bytes[life]));
-    context.lineTo(right, scale.y(height + banding.bytes[life]));
+    context.lineTo(left, scale.y(height + bytes[life]));
+    context.lineTo(right, scale.y(height + bytes[life]));
   }
   for (const [left, right, height] of points.reverse()) {
     context.lineTo(right, scale.y(height));

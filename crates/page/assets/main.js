@@ -33,7 +33,7 @@ class Page {
   }
 
   item() {
-    return this.contents.items[Math.min(this.state.now.item, this.contents.items.length - 1)];
+    return this.contents.items[Math.min(Math.floor(this.state.now.item), this.contents.items.length - 1)];
   }
 
   listen() {

@@ -2,7 +2,7 @@
 
 import { byId, fitCanvas, onceAFrame } from "./dom.js";
 import { bytesText, countText, fitText, plainWords } from "./format.js";
-import { cellsOf, lifeAt, markedCells } from "./bands.js";
+import { cellsOf, lifeAt, markedBytes, markedCells } from "./bands.js";
 import { bandColours, themeColours } from "./colours.js";
 import { drawAxes, drawBands, drawLimit, drawReserved, drawSteps, Scale, visibleCells } from "./curve.js";
 import { drawBlocks, drawLife } from "./blocks.js";
@@ -168,14 +168,11 @@ export class Timeline {
     const { mark } = this.state.now;
     if (!mark) return;
     const { cells } = this;
-    const key = [mark, cells.size, cells.first, cells.count, this.story.ticks].join();
-    if (!this.marked || this.marked.key !== key) {
-      const kinds =
-        this.marked && this.marked.mark === mark && this.marked.story === this.story
-          ? this.marked.kinds
-          : markedKinds(this.story, mark);
-      this.marked = { key, mark, story: this.story, kinds, values: markedCells(this.story, kinds, cells) };
+    if (!this.marked || this.marked.mark !== mark || this.marked.story !== this.story) {
+      const kinds = markedKinds(this.story, mark);
+      this.marked = { mark, story: this.story, kinds, whole: markedBytes(this.story, kinds) };
     }
+    this.marked.values = markedCells(this.story, this.marked.kinds, this.marked.whole, cells);
     const stripes = hatch(context, this.theme.ink);
     drawSteps(context, this.scale, cells, this.marked.values, this.theme.ink, stripes);
   }
