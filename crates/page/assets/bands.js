@@ -165,7 +165,8 @@ export function markedBytes(story, marked) {
 // The same for the cells of a window, from the bucket before it on.
 export function markedCells(story, marked, whole, cells) {
   const buckets = coarse(story, "category", 0);
-  if (cells.size >= buckets.size) return Float64Array.from(cells.shown, (tick) => whole[Math.floor(tick / buckets.size)]);
+  if (cells.size >= buckets.size)
+    return Float64Array.from(cells.shown, (tick) => whole[Math.floor(tick / buckets.size)]);
   const row = cells.count ? story.rowAt(buckets.shown, cells.shown[0]) : -1;
   if (row < 0) return new Float64Array(cells.count);
   return sumAtCells(story, (life) => marked[story.kind[life]], cells, buckets.shown[row], whole[row]);

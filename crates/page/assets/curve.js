@@ -140,11 +140,22 @@ export function drawAxes(context, scale, theme) {
   context.textAlign = "left";
   context.fillText(countText(Math.max(0, scale.from)), scale.left, y);
   context.textAlign = "right";
-  context.fillText(countText(scale.to), scale.left + scale.plotWidth, y);
+  context.fillText(countText(Math.max(scale.from, scale.to - 1)), scale.left + scale.plotWidth, y);
   if (scale.plotWidth > 360) {
     context.textAlign = "center";
     context.fillText("allocations and frees, in order", scale.left + scale.plotWidth / 2, y);
   }
+}
+
+// A text that stays readable on lines and bands: paper around its letters.
+export function haloText(context, text, x, y, theme, ink) {
+  context.strokeStyle = theme.paper;
+  context.lineWidth = 4;
+  context.lineJoin = "round";
+  context.setLineDash([]);
+  context.strokeText(text, x, y);
+  context.fillStyle = ink;
+  context.fillText(text, x, y);
 }
 
 // The card's limit, or a note where it is if it lies above the picture. On the left, where runs begin, there is room.
@@ -166,5 +177,5 @@ export function drawLimit(context, scale, limit, theme) {
   context.lineTo(scale.left + scale.plotWidth, y);
   context.stroke();
   context.setLineDash([]);
-  context.fillText(text, scale.left + 6, y + 15);
+  haloText(context, text, scale.left + 6, y + 15, theme, theme.alarm);
 }

@@ -4,7 +4,7 @@ import { byId, fitCanvas, onceAFrame } from "./dom.js";
 import { bytesText, countText, fitText, plainWords } from "./format.js";
 import { cellsOf, lifeAt, markedBytes, markedCells } from "./bands.js";
 import { bandColours, themeColours } from "./colours.js";
-import { drawAxes, drawBands, drawLimit, drawReserved, drawSteps, Scale, visibleCells } from "./curve.js";
+import { drawAxes, drawBands, drawLimit, drawReserved, drawSteps, haloText, Scale, visibleCells } from "./curve.js";
 import { drawBlocks, drawLife } from "./blocks.js";
 import { markedKinds } from "./details.js";
 
@@ -219,7 +219,7 @@ export class Timeline {
     const width = context.measureText(text).width,
       fits = x + width + 8 < scale.left + scale.plotWidth;
     context.textAlign = fits ? "left" : "right";
-    context.fillText(text, fits ? x + 6 : x - 6, scale.head + 13);
+    haloText(context, text, fits ? x + 6 : x - 6, scale.head + 13, this.theme, this.theme.ink);
   }
 
   // The whole recording, small, with the window on it.

@@ -152,6 +152,10 @@ mod tests {
 
     #[test]
     fn scripts_are_put_together_once() {
+        let imports = SCRIPTS.iter().flat_map(|script| script.lines());
+        for line in imports.filter(|line| line.starts_with("import ")) {
+            assert!(line.ends_with(".js\";"), "an import of several lines is not left out: {line}");
+        }
         let script = script();
         assert!(!script.lines().any(|line| line.starts_with("import ")));
         assert!(!script.lines().any(|line| line.starts_with("export ")));
