@@ -120,6 +120,7 @@ export class Timeline {
     let lastLine = -Infinity,
       lastText = -Infinity;
     const first = Math.max(0, this.story.rowAt(from, scale.from));
+    if (this.story.rowAt(from, scale.to) - first > scale.plotWidth) return this.drawStepNumbers(context);
     for (let row = first, next; row < from.length && from[row] <= scale.to; row = next) {
       const name = plainWords(this.story.phaseName(row));
       for (
@@ -140,6 +141,18 @@ export class Timeline {
       context.fillStyle = theme.ink;
       context.fillText(text, begin + 2, 12);
       lastText = begin + wide + 14;
+    }
+  }
+
+  // Phases too short to be seen: now and then the number of the step.
+  drawStepNumbers(context) {
+    const { "span.from": from, "span.step": steps } = this.story.columns;
+    const { scale, theme } = this;
+    context.font = "600 12px system-ui, sans-serif";
+    context.fillStyle = theme.ink;
+    for (let x = scale.left; x < scale.left + scale.plotWidth - 70; x += 110) {
+      const step = steps[Math.max(0, this.story.rowAt(from, scale.tick(x)))];
+      if (step) context.fillText("step " + step, x + 2, 12);
     }
   }
 
