@@ -1,7 +1,7 @@
 # make demo    set up everything and run the first example on a phantom RTX 3090
 # make test    every test; make build: the command and a Python with torch; make fmt lint: tidy
 # make cases   runs the case studies of examples/ again and writes their tables
-# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make bench bench-allocator: speed
+# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make bench bench-page bench-allocator: speed
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,7 +10,7 @@ FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python fmt lint fuzz cases bench bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python fmt lint fuzz cases bench bench-page bench-allocator clean
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -49,9 +49,10 @@ fuzz:
 	for target in pickle recording replay texts; do \
 		cargo +nightly fuzz run $$target --features libfuzzer -- -max_total_time=60 -timeout=10 || exit 1; done
 
-# Proves of a recording that its owners sum to what PyTorch counts, event by event.
+# Proves of a recording that its owners sum to what PyTorch counts, event by event; writes recordings of any length.
 checker:
 	cargo build --release --quiet -p anatomy --example check
+	cargo build --release --quiet -p page --example training
 
 # Ninety runs, two at a time: about ten minutes.
 cases: build
@@ -59,6 +60,10 @@ cases: build
 
 bench: build $(VENV)/test.stamp
 	$(VENV)/bin/python bench/step.py
+
+# A page of a million events in a real browser.
+bench-page: build checker $(VENV)/test.stamp
+	$(VENV)/bin/python bench/page.py
 
 bench-allocator:
 	cargo bench --quiet -p allocator -p snapshot

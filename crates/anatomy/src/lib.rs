@@ -40,7 +40,9 @@ pub use anatomy::{
 };
 pub use categories::Categories;
 pub use check::check;
+pub use modules::Modules;
 pub use recording::{Facts, Saved};
+pub use source::Source;
 
 use dissection::Knife;
 use lives::Lives;

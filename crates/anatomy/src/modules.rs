@@ -14,7 +14,7 @@ pub(crate) fn named(recording: &Recording) -> Vec<(String, String)> {
 }
 
 /// Finds the module of a life.
-pub(crate) struct Modules<'a> {
+pub struct Modules<'a> {
     recording: &'a Recording,
     known: HashMap<&'a str, TextId>,
     /// Whose parameters have names without a dot.
@@ -22,7 +22,8 @@ pub(crate) struct Modules<'a> {
 }
 
 impl<'a> Modules<'a> {
-    pub(crate) fn new(recording: &'a Recording) -> Modules<'a> {
+    /// Reads the modules of a recording.
+    pub fn new(recording: &'a Recording) -> Modules<'a> {
         let text = |id: TextId| recording.texts.get(id);
         let known: HashMap<&str, TextId> =
             recording.modules.iter().map(|module| (text(module.path), module.class)).collect();
@@ -43,7 +44,7 @@ impl<'a> Modules<'a> {
 
     /// The path of a life's module: that of its name, since parameters are made outside of modules;
     /// else the one that was running.
-    pub(crate) fn of(&self, life: &Life) -> &'a str {
+    pub fn of(&self, life: &Life) -> &'a str {
         let name = self.recording.texts.get(life.name);
         let own = match life.category {
             Category::Weights

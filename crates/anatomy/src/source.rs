@@ -22,9 +22,13 @@ const SOURCES: [&str; 9] = [
 /// Frames of C++ that memory snapshots may hold.
 const NOT_PYTHON: [&str; 9] = [".cpp", ".cc", ".c", ".cu", ".h", ".hpp", ".cuh", ".so", ".S"];
 
+/// Lines of a stack that are told: recursion goes deeper, but says no more.
+const DEEPEST: usize = 128;
+
 /// For each stack the frame to show.
-pub(crate) struct Source<'a> {
+pub struct Source<'a> {
     recording: &'a Recording,
+    ranks: Vec<Rank>,
     of_stack: Vec<Shown>,
 }
 
@@ -47,7 +51,8 @@ enum Rank {
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(recording: &'a Recording) -> Source<'a> {
+    /// Reads the stacks of a recording.
+    pub fn new(recording: &'a Recording) -> Source<'a> {
         let ranks: Vec<Rank> = recording.texts.iter().map(rank).collect();
         let rank = |file: TextId| ranks.get(file.0 as usize).copied().unwrap_or_default();
         let mut of_stack: Vec<Shown> = Vec::with_capacity(recording.stacks.len());
@@ -60,13 +65,32 @@ impl<'a> Source<'a> {
             let own = Shown { frame: frame.filter(|_| rank != Rank::Nowhere), rank };
             of_stack.push(if below.rank <= own.rank { own } else { below });
         }
-        Source { recording, of_stack }
+        Source { recording, ranks, of_stack }
     }
 
     /// The line of an owner's stack.
-    pub(crate) fn line(&self, owner: OwnerId) -> Option<Frame> {
+    pub fn line(&self, owner: OwnerId) -> Option<Frame> {
         let stack = self.recording.owners.get(owner.0 as usize)?.stack?;
         self.of_stack.get(stack.0 as usize)?.frame
+    }
+
+    /// The user's own lines of an owner's stack, outermost first, of deep ones the inner part; what
+    /// [`Source::line`] gives if there are none.
+    pub fn users_lines(&self, owner: OwnerId) -> Vec<Frame> {
+        let mut lines = Vec::new();
+        let mut at = self.recording.owners.get(owner.0 as usize).and_then(|owner| owner.stack);
+        while lines.len() < DEEPEST
+            && let Some(stack) = at.and_then(|id| self.recording.stacks.get(id.0 as usize))
+        {
+            let frame = self.recording.frames.get(stack.frame.0 as usize).copied();
+            let is_users =
+                |frame: &Frame| self.ranks.get(frame.file.0 as usize) == Some(&Rank::Users);
+            lines.extend(frame.filter(is_users));
+            // A caller comes before: what a damaged file says otherwise would have no end.
+            at = stack.caller.filter(|caller| Some(*caller) < at);
+        }
+        lines.reverse();
+        if lines.is_empty() { self.line(owner).into_iter().collect() } else { lines }
     }
 }
 
@@ -128,5 +152,9 @@ owner 2 stack 5
         let source = Source::new(&recording);
         let line = |owner| source.line(OwnerId(owner)).map(|frame| frame.line);
         assert_eq!((line(0), line(1), line(2)), (Some(1), Some(2), None));
+        let lines = |owner| -> Vec<u32> {
+            source.users_lines(OwnerId(owner)).iter().map(|frame| frame.line).collect()
+        };
+        assert_eq!((lines(0), lines(1), lines(2)), (vec![1], vec![2], vec![]));
     }
 }

@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Sweep(SweepArguments),
     /// Say who holds the memory of a recording or a snapshot, and why a message says there was none
     Explain(ExplainArguments),
+    /// Write one HTML file, which needs no network, from recordings, snapshots and reports
+    Page(PageArguments),
     /// Replay a memory snapshot or recording: exactly, then under other settings and on other cards
     Replay(ReplayArguments),
     /// List the catalogue of cards, or all that is known about one
@@ -80,6 +82,9 @@ pub(crate) struct RunArguments {
     /// Write the report as JSON (`-` for standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Write the report as one HTML file, which opens from disk and needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
     /// Keep the files of the run in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -249,6 +254,22 @@ impl ExplainArguments {
         let unfold = Unfold::from(self.unfold);
         Unfold { fragments: unfold.fragments || self.fragments, ..unfold }
     }
+}
+
+/// Flags of `fathom page`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the page was written, 2 bad usage or input.
+
+Example:
+  fathom run --out run -- python train.py && fathom page run -o report.html")]
+pub(crate) struct PageArguments {
+    /// Recordings, memory snapshots, folders that `fathom run --out` wrote, JSON that `--json` wrote
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where to write it
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub(crate) output: PathBuf,
 }
 
 /// What a report shows in full.

@@ -13,6 +13,7 @@ mod growth;
 mod launch;
 mod load;
 mod outcome;
+mod page;
 mod progress;
 mod python;
 mod runner;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => commands::sweep(&arguments),
         Command::Replay(arguments) => commands::replay(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments),
+        Command::Page(arguments) => commands::page(&arguments),
         Command::Gpus { name } => commands::gpus(name.as_deref()),
         Command::Doctor { python } => commands::doctor(&python),
         Command::Completions { shell } => commands::completions(shell),

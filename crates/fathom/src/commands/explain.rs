@@ -72,7 +72,8 @@ fn check(arguments: &ExplainArguments, texts: usize, recorded: usize) -> Result<
     Ok(())
 }
 
-fn explanation(recording: &Recording, file: &Path) -> Result<Explanation> {
+/// A recording taken apart, in words and numbers.
+pub(crate) fn explanation(recording: &Recording, file: &Path) -> Result<Explanation> {
     let file = file.display().to_string();
     let (anatomy, mut notes) = dissect(recording).map_err(|why| {
         let hint = "settings of PyTorch's native allocator, torch 1.13 and newer, can be replayed";

@@ -5,15 +5,17 @@ mod explain;
 mod fit;
 mod gpus;
 mod meta;
+mod page;
 mod replay;
 mod run;
 mod sweep;
 
 pub(crate) use doctor::doctor;
-pub(crate) use explain::explain;
+pub(crate) use explain::{explain, explanation};
 pub(crate) use fit::fit;
 pub(crate) use gpus::gpus;
 pub(crate) use meta::{completions, man};
+pub(crate) use page::page;
 pub(crate) use replay::replay;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;

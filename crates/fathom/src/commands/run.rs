@@ -10,6 +10,7 @@ use report::{Palette, Run};
 use crate::cli::RunArguments;
 use crate::launch::Launch;
 use crate::outcome;
+use crate::page;
 use crate::settings::Settings;
 
 /// Runs the command on the phantom and reports; the exit code says whether it fits.
@@ -28,8 +29,19 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         let asked = arguments.ask.iter();
         run.answers = asked.map(|ask| diagnose::ask(anatomy, &run.findings, ask)).collect();
     }
+    if let Folder::Kept(folder) = &folder {
+        write(&folder.join(page::REPORT), &report::json(&run))?;
+    }
+    if let Some(path) = &arguments.page {
+        let items = page::of_run(&run, folder.path(), &arguments.command.join(" "));
+        write(path, &page::render(items, Vec::new()))?;
+    }
     show(&run, arguments)?;
     Ok(run.exit_code as u8)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 fn show(run: &Run, arguments: &RunArguments) -> Result<()> {
@@ -39,8 +51,7 @@ fn show(run: &Run, arguments: &RunArguments) -> Result<()> {
         return Ok(());
     }
     if let Some(path) = &arguments.json {
-        fs::write(path, report::json(run))
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        write(path, &report::json(run))?;
     }
     let text = report::terminal(run, Palette::coloured(), &arguments.unfold.into());
     let text = match arguments.quiet {
@@ -69,7 +80,10 @@ impl Folder {
         let out = out.canonicalize()?;
         for entry in fs::read_dir(&out)?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if ["phantom.", "process.", "recording."].iter().any(|kind| name.starts_with(kind)) {
+            if ["phantom.", "process.", "recording.", page::REPORT]
+                .iter()
+                .any(|kind| name.starts_with(kind))
+            {
                 fs::remove_file(entry.path())?;
             }
         }

@@ -11,9 +11,14 @@ use super::refusal_that_ended;
 use crate::dissect::{dissect, smallest_card};
 use crate::fragments::fragments;
 
+/// The recording of a process, of the card it used most.
+pub(super) fn file_of(seen: &Seen) -> String {
+    format!("recording.{}.{}.fathom", seen.pid, seen.device().0)
+}
+
 /// Adds the anatomy of the process that used the card most, if it was recorded.
 pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
-    let name = format!("recording.{}.{}.fathom", main.pid, main.device().0);
+    let name = file_of(main);
     let Ok(bytes) = fs::read(folder.join(&name)) else { return };
     let result = recording::file::read(&bytes).map_err(|error| error.to_string());
     let result = result.and_then(|recording| {

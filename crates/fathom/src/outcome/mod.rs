@@ -4,8 +4,9 @@ mod files;
 mod held;
 mod notes;
 
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use report::{FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Workspaces};
 
@@ -67,6 +68,16 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
     run.notes = notes(&all, settings, &run);
     main.into_iter().for_each(|main| held::add(&mut run, folder, main));
     run
+}
+
+/// Recordings of a run's folder; that of the process that used its card most comes first.
+pub(crate) fn recordings(folder: &Path) -> Vec<PathBuf> {
+    let of_main = read_all(folder).first().map(|main| folder.join(held::file_of(main)));
+    let mut all: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    all.retain(|path| path.extension().is_some_and(|kind| kind == "fathom"));
+    all.sort_by_key(|path| (Some(path) != of_main.as_ref(), path.clone()));
+    all
 }
 
 /// An out-of-memory error that was not caught, or after which no step was completed.

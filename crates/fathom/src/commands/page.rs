@@ -1,0 +1,126 @@
+//! `fathom page`.
+
+use std::fs;
+use std::path::Path;
+
+use ::page::Item;
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::cli::PageArguments;
+use crate::error::Hinted;
+use crate::page::{REPORT, of_recording, render, with_recordings};
+use crate::{load, outcome};
+
+/// Answers that are shown beside a run.
+const DOCUMENTS: [&str; 2] = ["fathom.fit/1", "fathom.sweep/1"];
+
+/// Writes the page; 0 if there is one.
+pub(crate) fn page(arguments: &PageArguments) -> Result<u8> {
+    let to = &arguments.output;
+    let (mut items, mut documents) = (Vec::new(), Vec::new());
+    for path in &arguments.files {
+        if is_same(path, to) {
+            return Err(Hinted::error(
+                format!("`{}` is both read and written", to.display()),
+                "name another file with `-o`: this one would be lost",
+            ));
+        }
+        gather(path, &mut items, &mut documents)?;
+    }
+    let page = render(items, documents);
+    fs::write(to, &page).with_context(|| format!("cannot write `{}`", to.display()))?;
+    println!("{} ({})", to.display(), report::bytes::text(page.len() as u64));
+    Ok(0)
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// What one path has for the page.
+fn gather(path: &Path, items: &mut Vec<Item>, documents: &mut Vec<Value>) -> Result<()> {
+    if path.is_dir() {
+        items.extend(of_folder(path)?);
+        return Ok(());
+    }
+    if let Some(value) = json_of(path)? {
+        let schema = value["schema"].as_str().unwrap_or_default().to_owned();
+        match schema.as_str() {
+            "fathom.report/1" | "fathom.explain/1" => {
+                items.push(Item { name: name_of(path), report: value, story: None });
+            }
+            schema if DOCUMENTS.contains(&schema) => documents.push(value),
+            _ => {
+                return Err(Hinted::error(
+                    format!(
+                        "`{}` is JSON of another kind: its schema is `{schema}`",
+                        path.display()
+                    ),
+                    format!(
+                        "known are fathom.report/1, fathom.explain/1, {}",
+                        DOCUMENTS.join(", ")
+                    ),
+                ));
+            }
+        }
+        return Ok(());
+    }
+    let mut recordings = load::load(path)?;
+    if recordings.iter().any(|recording| !recording.events.is_empty()) {
+        recordings.retain(|recording| !recording.events.is_empty());
+        // The busiest first: its numbers are the first that are seen.
+        recordings.sort_by_key(|recording| std::cmp::Reverse(recording.events.len()));
+    } else {
+        recordings = vec![load::choose(recordings, path, None)?];
+    }
+    let several = 1 < recordings.len();
+    for recording in &recordings {
+        let mut item = of_recording(recording, path)?;
+        if several {
+            item.name = format!("{} · device {}", item.name, recording.about.device);
+        }
+        items.push(item);
+    }
+    Ok(())
+}
+
+/// A folder that `fathom run --out` wrote: its report and recordings.
+fn of_folder(path: &Path) -> Result<Vec<Item>> {
+    let name = name_of(path);
+    if let Some(report) = json_of(&path.join(REPORT)).ok().flatten() {
+        return Ok(with_recordings(report, path, &name));
+    }
+    let mut items = Vec::new();
+    for file in outcome::recordings(path) {
+        let recordings = load::load(&file)?;
+        items.push(of_recording(&load::choose(recordings, &file, None)?, &file)?);
+    }
+    match items.is_empty() {
+        false => Ok(items),
+        true => Err(Hinted::error(
+            format!("`{}` holds no recording and no `{REPORT}`", path.display()),
+            "name a folder that `fathom run --out` wrote",
+        )),
+    }
+}
+
+/// The file as JSON; `None` if it is something else.
+fn json_of(path: &Path) -> Result<Option<Value>> {
+    // What cannot be read is reported by whoever reads it as a recording.
+    let Ok(bytes) = fs::read(path) else { return Ok(None) };
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Ok(None);
+    }
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+        Hinted::error(
+            format!("`{}` is not whole JSON: {error}", path.display()),
+            "write it again with `--json`",
+        )
+    })
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    name.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,110 @@
+// Root causes with their evidence: what they cost, why, and what helps. Evidence that names a module, a line, an
+// operator or a tensor can be marked in the timeline.
+
+import { byId, make, refill } from "./dom.js";
+import { bytesText, countText, placeText, plainWords } from "./format.js";
+
+const MARKABLE = ["module", "operator", "category", "name"];
+
+// `float32[2, 3]`, or nothing.
+function tensorText(value) {
+  return value.dtype && Array.isArray(value.shape) ? `${value.dtype}[${value.shape.join(", ")}]` : "";
+}
+
+// What a piece of evidence marks; empty if it names nothing that is drawn.
+export function evidenceMark(evidence) {
+  if (!evidence || typeof evidence !== "object") return "";
+  const words = MARKABLE.filter((name) => typeof evidence[name] === "string" && evidence[name]).map(
+    (name) => `${name}:${evidence[name]}`,
+  );
+  if (tensorText(evidence)) words.push("tensor:" + tensorText(evidence));
+  if (evidence.file)
+    words.push(evidence.line ? "line:" + placeText(evidence.file, evidence.line) : "file:" + evidence.file);
+  return words.join("\n");
+}
+
+// Fields that are sentences of their own: they come first, without their names.
+const SAID = ["change", "title", "text", "what", "explanation", "label"];
+
+// Any value in words: texts as they are, objects as `name value` pairs, bytes in units.
+export function valueText(value, name) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" && /bytes/.test(name ?? "")) return bytesText(value);
+  if (Array.isArray(value))
+    return value
+      .map((part) => valueText(part, name))
+      .filter(Boolean)
+      .join(", ");
+  if (typeof value !== "object") return String(value);
+  const { bytes, count, dtype, shape, file, line, id, ...rest } = value;
+  const first = [
+    bytes === undefined ? "" : bytesText(bytes),
+    count > 1 ? `${countText(count)} ×` : "",
+    tensorText({ dtype, shape }),
+  ]
+    .filter(Boolean)
+    .join(" ");
+  const said = SAID.map((key) => valueText(rest[key], key));
+  const pairs = Object.entries(rest)
+    .filter(([key]) => !SAID.includes(key))
+    .map(([key, part]) => {
+      const text = valueText(part, key);
+      return text && `${plainWords(key.replace(/_?bytes$/, ""))} ${text}`.trim();
+    });
+  return [first, ...said, ...pairs, placeText(file, line)].filter(Boolean).join(" · ");
+}
+
+export function showFindings(report, state) {
+  const findings = report.findings ?? [];
+  byId("findings").hidden = !findings.length;
+  refill(
+    byId("findings-list"),
+    findings.map((finding) => findingArticle(finding, state)),
+  );
+}
+
+function findingArticle(finding, state) {
+  const evidence = [finding.evidence ?? []].flat().map((piece) => {
+    const mark = evidenceMark(piece);
+    return make(
+      "li",
+      {},
+      valueText(piece) + " ",
+      mark
+        ? make(
+            "button",
+            { type: "button", "data-mark": mark, onclick: () => showMark(state, mark) },
+            "show in the timeline",
+          )
+        : "",
+    );
+  });
+  const remedies = [finding.remedies ?? []].flat().map((remedy) => make("li", {}, valueText(remedy)));
+  const size = finding.bytes
+    ? make(
+        "b",
+        { class: "bytes", "data-bytes": finding.bytes },
+        bytesText(finding.bytes) + (finding.of ? ` of ${finding.of}` : ""),
+      )
+    : "";
+  const grows = [
+    finding.scales && `Grows with ${finding.scales}.`,
+    finding.counted === false && "Another finding counts these bytes too.",
+  ]
+    .filter(Boolean)
+    .join(" ");
+  return make(
+    "article",
+    { class: "finding", "data-finding": finding.id },
+    make("h3", {}, finding.title ?? finding.id, size),
+    finding.explanation ? make("p", {}, valueText(finding.explanation)) : "",
+    grows ? make("p", { class: "note" }, grows) : "",
+    evidence.length ? make("details", { open: true }, make("summary", {}, "Evidence"), make("ul", {}, evidence)) : "",
+    remedies.length ? make("div", {}, make("h4", {}, "What may help"), make("ul", {}, remedies)) : "",
+  );
+}
+
+function showMark(state, mark) {
+  state.set({ mark });
+  byId("timeline").scrollIntoView({ block: "start" });
+}

@@ -1,0 +1,82 @@
+// Numbers as people read them; the same words as in the terminal.
+
+const KIB = 1024,
+  MIB = KIB * 1024,
+  GIB = MIB * 1024;
+
+// `12.34 GiB`, `820.0 MiB`, `512 B`: as `report::bytes::text` writes them.
+export function bytesText(bytes) {
+  if (bytes >= GIB) return (bytes / GIB).toFixed(2) + " GiB";
+  if (bytes >= MIB) return (bytes / MIB).toFixed(1) + " MiB";
+  if (bytes >= KIB) return (bytes / KIB).toFixed(1) + " KiB";
+  return bytes + " B";
+}
+
+// `1,234,567`
+export function countText(count) {
+  return String(Math.round(count)).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+// `82 %`, `<1 %`
+export function percentText(part, whole) {
+  if (!(whole > 0)) return "";
+  const percent = (100 * part) / whole;
+  if (part > 0 && percent < 1) return "<1 %";
+  return Math.round(percent) + " %";
+}
+
+// Heights for the lines of an axis: at most `most` of them up to `top`, one, two or five of a binary unit apart.
+export function axisSteps(top, most) {
+  if (!(top > 0)) return [0];
+  const unit = top >= GIB ? GIB : top >= MIB ? MIB : top >= KIB ? KIB : 1;
+  let step = unit / 1000;
+  for (let power = 0.001; top / step > most; power *= 10) {
+    step = [1, 2, 5].map((digit) => digit * power * unit).find((wide) => top / wide <= most) ?? 10 * power * unit;
+  }
+  const lines = [];
+  for (let line = 0; line <= top * 1.0001; line += step) lines.push(line);
+  return lines;
+}
+
+// An axis has room for little: `8 GiB`, `2.5 GiB`.
+export function axisText(bytes) {
+  const unit = [
+    [GIB, "GiB"],
+    [MIB, "MiB"],
+    [KIB, "KiB"],
+  ].find(([size]) => bytes >= size);
+  return unit ? parseFloat((bytes / unit[0]).toFixed(2)) + " " + unit[1] : bytes + " B";
+}
+
+// The end of a path, which tells most; some are of Windows.
+export function lastPart(path, parts = 1) {
+  return path.split(/[\\/]/).slice(-parts).join("/");
+}
+
+// `before_optimizer` is written `before optimizer`.
+export function plainWords(name) {
+  return String(name).replaceAll("_", " ");
+}
+
+// `backward, step 3`, as far as it is known.
+export function whenText(phase, step) {
+  return [phase ? plainWords(phase) : "", step ? "step " + step : ""].filter(Boolean).join(", ");
+}
+
+// `train.py:12`, or nothing.
+export function placeText(file, line) {
+  return file ? file + ":" + line : "";
+}
+
+// As many letters as fit into a width, of a text that is drawn with this context.
+export function fitText(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  let low = 0,
+    high = text.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (context.measureText(text.slice(0, middle) + "…").width <= width) low = middle;
+    else high = middle - 1;
+  }
+  return low > 1 ? text.slice(0, low) + "…" : "";
+}

@@ -1,0 +1,184 @@
+// Wheel, drag, pinch and keys on the timeline.
+
+import { byId, hideTip, showTip } from "./dom.js";
+import { bytesText, countText } from "./format.js";
+import { detailsOf } from "./details.js";
+
+// Below this a press is a click.
+const CLICK_PIXELS = 4;
+
+export class Gestures {
+  constructor(timeline, state) {
+    Object.assign(this, { timeline, state, pointers: new Map(), brushing: false });
+    const { canvas, strip } = timeline;
+    canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    canvas.addEventListener("pointerdown", (event) => this.press(event));
+    canvas.addEventListener("pointermove", (event) => this.move(event));
+    canvas.addEventListener("pointerup", (event) => this.release(event));
+    canvas.addEventListener("pointercancel", (event) => this.release(event));
+    canvas.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && this.leave());
+    canvas.addEventListener("keydown", (event) => this.key(event));
+    canvas.addEventListener("dblclick", () => this.reset());
+    strip.addEventListener("pointerdown", (event) => this.stripMove(event, true));
+    strip.addEventListener("pointermove", (event) => event.buttons && this.stripMove(event, false));
+  }
+
+  // A new window; `moving` leaves out detail until it rests.
+  look(from, to) {
+    const all = this.timeline.length();
+    const width = Math.min(all, Math.max(4, to - from));
+    const begin = Math.min(Math.max(0, from), all - width);
+    this.timeline.moving = true;
+    const whole = width >= all;
+    this.state.set({ from: whole ? null : begin, to: whole ? null : begin + width });
+  }
+
+  zoom(factor, centre) {
+    const [from, to] = this.timeline.window();
+    const middle = centre ?? (from + to) / 2;
+    this.look(middle - (middle - from) * factor, middle + (to - middle) * factor);
+  }
+
+  pan(share) {
+    const [from, to] = this.timeline.window();
+    this.look(from + (to - from) * share, to + (to - from) * share);
+  }
+
+  reset() {
+    this.state.set({ from: null, to: null });
+  }
+
+  // A page is scrolled with the wheel too: the chart takes it when it was clicked, or with Ctrl.
+  wheel(event) {
+    const isOurs = event.ctrlKey || event.metaKey || document.activeElement === this.timeline.canvas;
+    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
+    if (!isOurs && !sideways) return;
+    event.preventDefault();
+    const delta = event.deltaMode === 1 ? 16 : 1;
+    if (sideways) this.pan(((event.deltaX || event.deltaY) * delta) / this.timeline.scale.plotWidth);
+    else this.zoom(Math.exp(event.deltaY * delta * 0.0015), this.timeline.scale.tick(this.place(event).x));
+  }
+
+  place(event) {
+    const box = this.timeline.canvas.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  }
+
+  press(event) {
+    if (event.button) return;
+    this.timeline.canvas.setPointerCapture(event.pointerId);
+    const { x, y } = this.place(event);
+    this.pointers.set(event.pointerId, { x, y });
+    this.start = { x, y, window: this.timeline.window(), moved: false, brush: event.shiftKey || this.brushing };
+    hideTip();
+  }
+
+  move(event) {
+    const at = this.place(event);
+    if (!this.pointers.has(event.pointerId)) {
+      if (event.pointerType === "mouse") this.hover(event, at);
+      return;
+    }
+    if (this.pointers.size === 2) return this.pinch(event, at);
+    this.pointers.set(event.pointerId, at);
+    if (Math.abs(at.x - this.start.x) > CLICK_PIXELS) this.start.moved = true;
+    if (!this.start.moved) return;
+    const { scale } = this.timeline;
+    if (this.start.brush) {
+      const ends = [scale.tick(this.start.x), scale.tick(at.x)].map((tick) =>
+        Math.min(Math.max(0, Math.floor(tick)), this.timeline.story.ticks),
+      );
+      this.state.set({ rangeFrom: Math.min(...ends), rangeTo: Math.max(...ends) });
+      return;
+    }
+    const [from, to] = this.start.window;
+    const shift = ((this.start.x - at.x) / scale.plotWidth) * (to - from);
+    this.look(from + shift, to + shift);
+  }
+
+  pinch(event, at) {
+    const [one, two] = [...this.pointers.values()];
+    const before = Math.abs(one.x - two.x);
+    this.pointers.set(event.pointerId, at);
+    const [first, second] = [...this.pointers.values()];
+    const now = Math.abs(first.x - second.x);
+    if (before > 8 && now > 8) this.zoom(before / now, this.timeline.scale.tick((first.x + second.x) / 2));
+    this.start.moved = true;
+    this.start.window = this.timeline.window();
+  }
+
+  release(event) {
+    const was = this.pointers.delete(event.pointerId);
+    if (!was || this.pointers.size || event.type === "pointercancel") return;
+    if (this.start.moved) return;
+    const under = this.timeline.under(this.start.x, this.start.y);
+    if (under) this.state.set({ moment: under.tick });
+    if (under && event.pointerType !== "mouse") this.hover(event, this.start);
+  }
+
+  hover(event, { x, y }) {
+    const { timeline } = this;
+    if (!timeline.scale) return;
+    const under = timeline.under(x, y);
+    const life = under ? under.life : -1;
+    if (life !== timeline.hovered) {
+      timeline.hovered = life;
+      timeline.draw();
+    }
+    if (!under) return hideTip();
+    if (life >= 0) return showTip(event, detailsOf(timeline.story, life));
+    const when = timeline.story.whenAt(under.tick);
+    showTip(event, [
+      `${bytesText(timeline.story.allocatedAt(under.tick))} allocated`,
+      `${bytesText(timeline.story.reservedAt(under.tick))} reserved`,
+      `at ${countText(under.tick)}${when ? ", " + when : ""}`,
+    ]);
+  }
+
+  leave() {
+    hideTip();
+    if (this.timeline.hovered < 0) return;
+    this.timeline.hovered = -1;
+    this.timeline.draw();
+  }
+
+  key(event) {
+    const { story } = this.timeline;
+    const step = event.shiftKey ? 0.5 : 0.1;
+    const moment = this.state.now.moment ?? story.header.peak_tick;
+    const actions = {
+      ArrowLeft: () => this.pan(-step),
+      ArrowRight: () => this.pan(step),
+      "+": () => this.zoom(0.7),
+      "=": () => this.zoom(0.7),
+      "-": () => this.zoom(1 / 0.7),
+      Home: () => this.reset(),
+      0: () => this.reset(),
+      p: () => this.state.set({ moment: null, from: null, to: null }),
+      ",": () => this.state.set({ moment: Math.max(0, moment - 1) }),
+      ".": () => this.state.set({ moment: Math.min(story.ticks, moment + 1) }),
+      Escape: () => this.state.set({ rangeFrom: null, rangeTo: null, mark: "" }),
+      s: () => this.toggleBrush(),
+    };
+    const action = actions[event.key];
+    if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    action();
+  }
+
+  toggleBrush() {
+    this.brushing = !this.brushing;
+    byId("brush-button").setAttribute("aria-pressed", String(this.brushing));
+    this.timeline.canvas.classList.toggle("brushing", this.brushing);
+  }
+
+  stripMove(event) {
+    const box = this.timeline.strip.getBoundingClientRect();
+    const centre = this.timeline.stripScale.tick(event.clientX - box.left);
+    const [from, to] = this.timeline.window();
+    const all = this.timeline.length();
+    // From the whole, a press on the strip goes closer.
+    const width = to - from >= all ? all / 8 : to - from;
+    this.look(centre - width / 2, centre + width / 2);
+  }
+}

@@ -1,0 +1,239 @@
+// Puts the page together: reads what is in it, and tells each view when something it shows has changed.
+
+import { byId, choices, make, refill } from "./dom.js";
+import { unpack } from "./unpack.js";
+import { Story } from "./story.js";
+import { fromHash, State } from "./state.js";
+import { showSummary } from "./summary.js";
+import { Timeline } from "./timeline.js";
+import { showLegend } from "./legend.js";
+import { Gestures } from "./gestures.js";
+import { showRange } from "./range.js";
+import { MomentView } from "./flame.js";
+import { SegmentView } from "./segments.js";
+import { Tables } from "./tables.js";
+import { showFindings } from "./findings.js";
+import { showPlans } from "./plans.js";
+import { showSweeps } from "./sweeps.js";
+
+const STORY_SECTIONS = ["timeline", "moment", "segments"];
+
+class Page {
+  constructor(contents) {
+    this.contents = contents;
+    this.stories = [];
+    this.state = new State(location.hash);
+    this.timeline = new Timeline(this.state);
+    this.gestures = new Gestures(this.timeline, this.state);
+    this.momentView = new MomentView(this.state);
+    this.segmentView = new SegmentView(this.state);
+    this.tables = new Tables(this.state);
+    this.listen();
+    this.controls();
+  }
+
+  item() {
+    return this.contents.items[Math.min(Math.floor(this.state.now.item), this.contents.items.length - 1)];
+  }
+
+  listen() {
+    const { state, timeline } = this;
+    const drawn = () => this.story;
+    state.listen(
+      ["by", "from", "to", "moment", "mark", "rangeFrom", "rangeTo", "scale"],
+      () => drawn() && timeline.draw(),
+    );
+    state.listen(["by", "moment", "mark"], () => drawn() && showLegend(timeline, state));
+    state.listen(["rangeFrom", "rangeTo"], () => drawn() && showRange(this.story, state));
+    state.listen(["moment", "tree", "view", "root", "mark"], () => drawn() && this.momentView.draw());
+    state.listen(["moment", "by"], () => drawn() && this.segmentView.draw());
+    state.listen(["table", "query", "sort", "mark"], () => this.item() && this.tables.draw());
+    state.listen(["by", "scale"], () => this.timelineControls());
+    state.listen(["theme"], () => this.theme());
+    state.listen(["item"], () => this.show());
+    globalThis.addEventListener("hashchange", () => {
+      state.set(fromHash(location.hash));
+      if (this.story) this.keepInside();
+    });
+    globalThis.addEventListener("resize", () => this.redraw());
+    globalThis.addEventListener("beforeprint", () => this.print(true));
+    globalThis.addEventListener("afterprint", () => this.print(false));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    document.addEventListener("keydown", (event) => this.key(event));
+    byId("moment-slider").addEventListener("input", (event) => state.set({ moment: Number(event.target.value) }));
+    byId("theme-button").addEventListener("click", () => state.set({ theme: this.isDark() ? "light" : "dark" }));
+  }
+
+  controls() {
+    const { items } = this.contents;
+    const select = byId("item-select");
+    select.hidden = items.length < 2;
+    refill(
+      select,
+      items.map((item, index) => make("option", { value: index }, item.name)),
+    );
+    select.addEventListener("change", () =>
+      this.state.set({
+        item: Number(select.value),
+        from: null,
+        to: null,
+        moment: null,
+        rangeFrom: null,
+        rangeTo: null,
+        mark: "",
+        root: "",
+      }),
+    );
+    byId("zoom-in").addEventListener("click", () => this.gestures.zoom(0.5));
+    byId("zoom-out").addEventListener("click", () => this.gestures.zoom(2));
+    byId("zoom-all").addEventListener("click", () => this.gestures.reset());
+    byId("brush-button").addEventListener("click", () => this.gestures.toggleBrush());
+    this.timelineControls();
+  }
+
+  timelineControls() {
+    const { state } = this;
+    refill(
+      byId("by-choices"),
+      choices(
+        "stacked by",
+        [
+          ["category", "Category"],
+          ["module", "Module"],
+          ["phase", "Phase"],
+          ["line", "Line"],
+        ],
+        state.now.by,
+        (by) => state.set({ by }),
+      ),
+    );
+    const hasLimit = Boolean(this.limit);
+    refill(
+      byId("scale-choices"),
+      hasLimit
+        ? choices(
+            "height",
+            [
+              ["fit", "Up to the peak"],
+              ["limit", "Up to the card"],
+            ],
+            state.now.scale,
+            (scale) => state.set({ scale }),
+          )
+        : [],
+    );
+  }
+
+  isDark() {
+    const { theme } = this.state.now;
+    return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+
+  theme() {
+    const { theme } = this.state.now;
+    const root = document.documentElement;
+    if (theme === "dark" || theme === "light") root.dataset.theme = theme;
+    else delete root.dataset.theme;
+    this.redraw();
+  }
+
+  // Paper is light, whatever the screen was.
+  print(isPaper) {
+    if (isPaper) document.documentElement.dataset.theme = "light";
+    else this.theme();
+    if (!this.story) return;
+    this.timeline.repaint();
+    this.timeline.drawNow();
+    this.momentView.draw();
+    this.segmentView.draw();
+  }
+
+  redraw() {
+    if (!this.story) return;
+    this.timeline.repaint();
+    this.momentView.draw();
+    this.segmentView.draw();
+  }
+
+  key(event) {
+    if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      byId("table-search").focus();
+    } else if (event.key === "d") this.state.set({ theme: this.isDark() ? "light" : "dark" });
+    else if (event.key === "t") byId("timeline-canvas").focus();
+  }
+
+  // The item that is chosen; its story is unpacked when it is first looked at.
+  async show() {
+    const item = this.item();
+    if (!item) return;
+    refill(byId("name"), item.name);
+    byId("item-select").value = String(this.state.now.item);
+    showSummary(item);
+    showFindings(item.report, this.state);
+    this.tables.show(item.report);
+    this.limit = limitOf(item.report);
+    this.timelineControls();
+    this.story = null;
+    for (const id of STORY_SECTIONS) byId(id).hidden = !item.has_story;
+    if (!item.has_story) return;
+    const number = this.contents.items.indexOf(item);
+    this.stories[number] ??= new Story(await unpack(byId("fathom-story-" + number).textContent));
+    if (this.item() !== item) return;
+    this.story = this.stories[number];
+    this.keepInside();
+    this.showWhatIsKnown(item.report);
+    this.timeline.show(this.story, this.limit);
+    showLegend(this.timeline, this.state);
+    showRange(this.story, this.state);
+    this.momentView.show(this.story, item.report);
+    this.segmentView.show(this.story);
+  }
+
+  // Where nothing has a name, lines tell more than categories; an address that says otherwise is obeyed.
+  showWhatIsKnown(report) {
+    const unknown = (report.categories ?? []).find((row) => row.name === "unknown");
+    if (location.hash || !unknown || unknown.bytes * 2 < report.peak.allocated_bytes) return;
+    this.state.now.by = "line";
+    this.state.now.table = "lines";
+    this.tables.draw();
+    if (!(report.modules ?? []).some((module) => module.path)) this.state.now.tree = "line";
+    this.timelineControls();
+  }
+
+  // An address may be of another recording: what lies outside of this one is forgotten.
+  keepInside() {
+    const { now } = this.state,
+      { ticks } = this.story;
+    const isTick = (tick) => tick === null || (Number.isInteger(tick) && tick <= ticks);
+    if (!isTick(now.moment)) now.moment = null;
+    if (!isTick(now.rangeFrom) || !isTick(now.rangeTo)) now.rangeFrom = now.rangeTo = null;
+  }
+}
+
+// What PyTorch can have of the card; 0 without a card.
+function limitOf(report) {
+  if (report.gpu) return report.gpu.memory_bytes - report.gpu.context_bytes;
+  const row = (name) => ((report.ledger ?? []).find((entry) => entry.name === name) ?? { bytes: 0 }).bytes;
+  return report.software ? 0 : Math.max(0, row("card") - row("context"));
+}
+
+export async function main() {
+  const page = new Page(JSON.parse(byId("fathom-page").textContent));
+  globalThis.fathom = page;
+  const { theme } = page.state.now;
+  if (theme) document.documentElement.dataset.theme = theme;
+  byId("version").textContent = page.contents.version;
+  showPlans(page.contents.documents);
+  showSweeps(page.contents.documents);
+  byId("summary").hidden = !page.contents.items.length;
+  byId("tables").hidden = !page.contents.items.length;
+  for (const id of STORY_SECTIONS) byId(id).hidden = !page.contents.items.length;
+  try {
+    await page.show();
+  } catch (error) {
+    refill(byId("problem"), `This browser could not read the page's data: ${error.message}`);
+  }
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}

@@ -1,0 +1,81 @@
+// Plans of `fathom fit`: what they change, what they need, how that is known.
+
+import { byId, make, refill } from "./dom.js";
+import { bytesText } from "./format.js";
+
+export function showPlans(documents) {
+  const fits = documents.filter((document) => document.schema === "fathom.fit/1");
+  byId("plans").hidden = !fits.length;
+  refill(byId("plans-list"), fits.map(plan));
+}
+
+// What a plan changes: `checkpoint layers.0, layers.1 + accumulate 4`.
+function leversText(levers) {
+  const words = (levers ?? []).map((lever) => {
+    if (typeof lever !== "object" || !lever) return String(lever);
+    const { id, ...rest } = lever;
+    if (id === "knob") return `${rest.name}=${rest.value}`;
+    const values = Object.values(rest).map((value) =>
+      Array.isArray(value) && value.length > 3
+        ? `${value.slice(0, 3).join(", ")} and ${value.length - 3} more`
+        : String(value),
+    );
+    return [id, ...values].join(" ");
+  });
+  return words.join(" + ");
+}
+
+function costText(cost) {
+  if (!cost || typeof cost.flops_ratio !== "number") return "";
+  if (cost.flops_ratio <= 1) return "no more operations";
+  return `${Math.round(100 * (cost.flops_ratio - 1))} % more operations (${cost.known ?? "modelled"})`;
+}
+
+function plan(fit) {
+  const plans = fit.plans ?? [],
+    { baseline } = fit;
+  const rows = plans.map((row, index) => {
+    const room =
+      row.headroom_bytes >= 0 ? bytesText(row.headroom_bytes) : "too much by " + bytesText(-row.headroom_bytes);
+    return make(
+      "tr",
+      { class: index === fit.chosen ? "marked" : "" },
+      make("td", {}, leversText(row.levers) || row.label, index === fit.chosen ? make("small", {}, " chosen") : ""),
+      make("td", {}, row.label ?? ""),
+      make("td", { class: "number", "data-bytes": row.device_bytes }, bytesText(row.device_bytes)),
+      make("td", { class: "number" }, room),
+      make("td", {}, row.verified ? "run" : "predicted"),
+      make("td", {}, costText(row.cost)),
+    );
+  });
+  const heads = [["plan"], ["results"], ["needs", "number"], ["to spare", "number"], ["how it is known"], ["cost"]].map(
+    ([name, kind]) => make("th", { class: kind }, name),
+  );
+  const chosen = plans[fit.chosen];
+  const reasons = (fit.not_applicable ?? []).map((row) => make("li", {}, `${row.lever}: ${row.reason}`));
+  const asItIs =
+    baseline && baseline.device_bytes ? ` As it is, the run needs ${bytesText(baseline.device_bytes)}.` : "";
+  const tightest = fit.tightest_bytes ? ` The tightest plan needs ${bytesText(fit.tightest_bytes)}.` : "";
+  return make(
+    "div",
+    {},
+    make(
+      "p",
+      {},
+      "The budget is ",
+      make("b", {}, bytesText(fit.budget_bytes)),
+      fit.gpu ? ` (${fit.gpu}).` : ".",
+      asItIs + tightest,
+      plans.length && !chosen ? " No plan fits." : "",
+    ),
+    make(
+      "div",
+      { class: "scroll" },
+      make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows)),
+    ),
+    chosen && chosen.patch
+      ? make("details", {}, make("summary", {}, "The change of the chosen plan"), make("pre", {}, String(chosen.patch)))
+      : "",
+    reasons.length ? make("details", {}, make("summary", {}, "Not applicable"), make("ul", {}, reasons)) : "",
+  );
+}

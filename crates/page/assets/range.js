@@ -1,0 +1,103 @@
+// A brushed range: what was allocated in it and is still alive at its end.
+
+import { byId, make, refill } from "./dom.js";
+import { bytesText, countText, percentText } from "./format.js";
+
+// How many rows are listed.
+const ROWS = 12;
+
+export function retained(story, from, to) {
+  const byKind = new Map();
+  let bytes = 0,
+    count = 0,
+    made = 0,
+    madeBytes = 0;
+  for (let life = 0; life < story.count && story.born[life] <= to; life++) {
+    if (story.born[life] < from || story.born[life] === 0) continue;
+    made++;
+    madeBytes += story.block[life];
+    if (story.freed[life] <= to) continue;
+    bytes += story.block[life];
+    count++;
+    const row = byKind.get(story.kind[life]) ?? { kind: story.kind[life], bytes: 0, count: 0 };
+    row.bytes += story.block[life];
+    row.count++;
+    byKind.set(row.kind, row);
+  }
+  const rows = [...byKind.values()].sort((a, b) => b.bytes - a.bytes || a.kind - b.kind);
+  return { bytes, count, made, madeBytes, rows };
+}
+
+export function showRange(story, state) {
+  const { rangeFrom: from, rangeTo: to } = state.now;
+  const panel = byId("range");
+  panel.hidden = from === null || to === null;
+  if (panel.hidden) return;
+  const { bytes, count, made, madeBytes, rows } = retained(story, from, to);
+  const begin = story.whenAt(from),
+    end = story.whenAt(to);
+  const zoom = make(
+    "button",
+    { type: "button", onclick: () => state.set({ from, to: Math.max(to, from + 4) }) },
+    "zoom to it",
+  );
+  const clear = make(
+    "button",
+    { type: "button", onclick: () => state.set({ rangeFrom: null, rangeTo: null }) },
+    "clear",
+  );
+  refill(
+    panel,
+    make(
+      "h3",
+      {},
+      `${countText(from)} to ${countText(to)}`,
+      begin || end ? make("small", {}, ` ${begin}${end && end !== begin ? " to " + end : ""}`) : "",
+    ),
+    make(
+      "p",
+      {},
+      make("b", { "data-range": "retained", "data-bytes": bytes }, bytesText(bytes)),
+      ` in ${countText(count)} blocks was allocated here and is still alive at its end; `,
+      `${bytesText(madeBytes)} in ${countText(made)} blocks was allocated in all. `,
+      zoom,
+      " ",
+      clear,
+    ),
+    rows.length ? table(story, rows, bytes, state) : "",
+  );
+}
+
+function table(story, rows, whole, state) {
+  const body = rows.slice(0, ROWS).map((row) => {
+    const about = story.about(row.kind);
+    const mark = [
+      about.module && "module:" + about.module,
+      about.place && "line:" + about.place,
+      about.category && "category:" + about.category,
+    ]
+      .filter(Boolean)
+      .join("\n");
+    return make(
+      "tr",
+      { onclick: () => state.set({ mark }) },
+      make("td", { class: "number" }, bytesText(row.bytes)),
+      make("td", { class: "number" }, percentText(row.bytes, whole)),
+      make("td", { class: "number" }, countText(row.count)),
+      make("td", {}, about.category),
+      make("td", {}, about.name || about.tensor),
+      make("td", {}, about.module),
+      make("td", {}, about.place),
+    );
+  });
+  const heads = ["bytes", "share", "blocks", "category", "what", "module", "line"].map((name, index) =>
+    make("th", { class: index < 3 ? "number" : "" }, name),
+  );
+  const rest = rows.length - ROWS;
+  return make(
+    "div",
+    { class: "scroll" },
+    make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, body)),
+    rest > 0 ? make("p", { class: "note" }, `and ${countText(rest)} smaller kinds`) : "",
+  );
+}

@@ -1,0 +1,217 @@
+// The first screen: does it fit, what is the peak, what holds it, when. Every figure is the report's own.
+
+import { make, refill, byId } from "./dom.js";
+import { bytesText, countText, lastPart, percentText, placeText, plainWords, whenText } from "./format.js";
+import { categoryColour } from "./colours.js";
+
+// A size that a test can find again: exact bytes and the field of the JSON it stands for.
+export function figure(bytes, field) {
+  return make(
+    "span",
+    { class: "bytes", "data-bytes": bytes, "data-field": field, title: countText(bytes) + " bytes" },
+    bytesText(bytes),
+  );
+}
+
+// One sentence, and whether it is good or bad news.
+export function verdictOf(report) {
+  const card = report.gpu ? report.gpu.title : "";
+  const { out_of_memory: refusal } = report;
+  if (report.verdict === "fits" && !report.peak) return ["The script did not use the GPU", "plain"];
+  if (report.verdict === "fits")
+    return card
+      ? [`Fits on ${card}`, "good"]
+      : [`Needs ${bytesText(report.peak.device_bytes)} of a card's memory`, "plain"];
+  if (report.verdict === "does_not_fit" && !refusal) return ["Runs, but goes over the budget", "bad"];
+  if (report.verdict === "does_not_fit") return [card ? `Does not fit on ${card}` : "Does not fit", "bad"];
+  if (report.verdict === "script_failed") return ["The script failed by itself", "bad"];
+  return refusal
+    ? ["Ran out of memory", "bad"]
+    : [`Peaks at ${bytesText(report.peak.allocated_bytes)} allocated`, "plain"];
+}
+
+// What follows the verdict: how much, of what, and what is left.
+function reasonOf(report) {
+  const { peak, gpu, out_of_memory: refusal } = report;
+  if (refusal) {
+    const free =
+      refusal.free_bytes === null ? [] : [" with ", figure(refusal.free_bytes, "out_of_memory.free_bytes"), " free"];
+    const place = placeText(refusal.file, refusal.line),
+      when = whenText(refusal.phase, refusal.step);
+    const who = [
+      refusal.operator || "A request",
+      refusal.module && `in ${refusal.module}`,
+      place && `at ${place}`,
+      when && `(${when})`,
+    ];
+    return [
+      who.filter(Boolean).join(" "),
+      " tried to allocate ",
+      figure(refusal.tried_bytes, "out_of_memory.tried_bytes"),
+      ...free,
+      ".",
+      refusal.reason ? make("span", { class: "why" }, sentence(refusal.reason)) : "",
+    ];
+  }
+  if (report.failure) return [report.failure];
+  if (report.budget_bytes && report.exit_code === 1) {
+    return [
+      "Needs ",
+      figure(peak.device_bytes, "peak.device_bytes"),
+      ", the budget is ",
+      figure(report.budget_bytes, "budget_bytes"),
+      ".",
+    ];
+  }
+  if (peak && gpu) {
+    const rest = gpu.memory_bytes - peak.device_bytes;
+    return [
+      "Needs ",
+      figure(peak.device_bytes, "peak.device_bytes"),
+      " of ",
+      figure(gpu.memory_bytes, "gpu.memory_bytes"),
+      `, context included: ${bytesText(Math.max(0, rest))} to spare.`,
+    ];
+  }
+  const fits = (report.fits_on ?? []).map((card) => `${card.name} (${bytesText(card.memory_bytes)})`);
+  return fits.length ? [`Would fit on ${fits.join(", ")} and larger cards.`] : [];
+}
+
+function sentence(text) {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : first + ".";
+}
+
+function fact(label, value, note) {
+  return make(
+    "div",
+    { class: "fact" },
+    make("dt", {}, label),
+    make("dd", {}, make("div", { class: "value" }, value), make("div", { class: "note" }, note)),
+  );
+}
+
+// What holds most: a category, or a line where nothing has a name.
+function holder(report) {
+  const whole = report.peak.allocated_bytes,
+    share = (bytes) => `${bytesText(bytes)}, ${percentText(bytes, whole)} of the peak`;
+  const [largest] = [...(report.categories ?? [])].sort((a, b) => b.bytes - a.bytes);
+  if (!largest || !largest.bytes) return [];
+  if (largest.name !== "unknown") return [fact("Held mostly by", plainWords(largest.name), share(largest.bytes))];
+  const line = (report.lines ?? []).find((row) => row.file);
+  return line ? [fact("Held mostly by", lastPart(placeText(line.file, line.line)), share(line.bytes))] : [];
+}
+
+function facts(report) {
+  const { peak } = report;
+  if (!peak) return [];
+  const rows = [
+    fact(
+      "Allocated at the peak",
+      figure(peak.allocated_bytes, "peak.allocated_bytes"),
+      whenText(peak.phase, peak.step) || "measured",
+    ),
+  ];
+  rows.push(
+    fact(
+      "Reserved at most",
+      figure(peak.reserved_bytes, "peak.reserved_bytes"),
+      whenText(peak.reserved_phase, peak.reserved_step) || "tensors and cache",
+    ),
+  );
+  rows.push(...holder(report));
+  const place = placeText(peak.file, peak.line);
+  if (peak.operator || place)
+    rows.push(fact("Raised by", peak.operator || lastPart(place), [peak.module, place].filter(Boolean).join(" · ")));
+  if (report.floor_bytes)
+    rows.push(fact("Smallest card", figure(report.floor_bytes, "floor_bytes"), "replayed, context included"));
+  return rows;
+}
+
+// The parts of the card at the shown moment: categories, then what PyTorch keeps, then the rest.
+export function barParts(report) {
+  const held = report.out_of_memory && report.out_of_memory.held;
+  const ledger = (held ? held.ledger : report.peak_ledger) ?? [];
+  const row = (name) => (ledger.find((entry) => entry.name === name) ?? { bytes: 0 }).bytes;
+  const parts = (held ? held.categories : (report.categories ?? [])).map(({ name, bytes }) => ({
+    name: plainWords(name),
+    bytes,
+    colour: categoryColour(name),
+    kind: "",
+  }));
+  const others = [
+    ["waiting for a stream", row("waiting"), "waiting"],
+    ["cached, in pieces", row("cached_fragments"), "cached"],
+    ["cached segments", row("cached_segments"), "cached"],
+    ["context", row("context"), "context"],
+    ["free", row("free"), "free"],
+  ];
+  for (const [name, bytes, kind] of others) parts.push({ name, bytes, kind });
+  return {
+    parts: parts.filter((part) => part.bytes > 0),
+    total: row("card"),
+    when: held ? "when memory ran out" : "at the allocated peak",
+  };
+}
+
+function bar(report) {
+  const { parts, total, when } = barParts(report);
+  const sum = parts.reduce((all, part) => all + part.bytes, 0);
+  if (!sum) return [];
+  const pieces = parts.map((part) =>
+    make("div", {
+      class: "part " + part.kind,
+      title: `${part.name}: ${bytesText(part.bytes)}`,
+      style: { flexGrow: String(part.bytes / sum), background: part.colour },
+    }),
+  );
+  const legend = parts.map((part) =>
+    make(
+      "li",
+      {},
+      make("span", { class: "swatch " + part.kind, style: { background: part.colour } }),
+      part.name + " ",
+      make("b", { "data-part": part.name, "data-bytes": part.bytes }, bytesText(part.bytes)),
+    ),
+  );
+  const whole = total ? `The card, ${bytesText(total)}` : "Reserved memory";
+  return [
+    make("div", { class: "bar-title" }, `${whole}, ${when}`),
+    make("div", { class: "bar", role: "img", "aria-label": whole }, pieces),
+    make("ul", { class: "legend" }, legend),
+  ];
+}
+
+export function showSummary(item) {
+  const { report } = item;
+  const [verdict, mood] = verdictOf(report);
+  refill(
+    byId("verdict"),
+    make("span", { class: "mark " + mood, "aria-hidden": "true" }, { good: "✓", bad: "✕", plain: "●" }[mood]),
+    verdict,
+  );
+  refill(byId("reason"), reasonOf(report));
+  refill(byId("facts"), facts(report));
+  refill(byId("bar"), bar(report));
+  refill(
+    byId("notes"),
+    (report.notes ?? []).map((note) => make("li", {}, note)),
+  );
+  byId("notes-section").hidden = !(report.notes ?? []).length;
+  refill(byId("software"), softwareOf(report));
+}
+
+function softwareOf(report) {
+  const { software } = report;
+  const words = software
+    ? [
+        software.torch && `torch ${software.torch}`,
+        software.cudnn && `cuDNN ${software.cudnn}`,
+        software.python && `Python ${software.python}`,
+        `workspaces ${software.workspaces}`,
+        `${report.steps} ${report.steps === 1 ? "step" : "steps"}`,
+        `${report.wall_seconds.toFixed(1)} s`,
+      ]
+    : [report.torch && `torch ${report.torch}`, `device ${report.device}`, `${countText(report.events)} events`];
+  return words.filter(Boolean).join(" · ");
+}

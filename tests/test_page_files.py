@@ -1,0 +1,204 @@
+"""What a page is made from: runs, folders, JSON of other commands, strangers' names, a million events."""
+
+import json
+import shutil
+
+import pytest
+from conftest import PYTHON, ROOT, SCRIPTS
+
+# Fixtures are used by their names.
+from pages import browser, case, embedded, folder, look, training  # noqa: F401
+
+GOLDEN = ROOT / "tests" / "golden" / "page"
+EVIL = "<script>alert(1)</script>"
+# A module with such a name, in a file whose name has quotes and a tag.
+EVIL_SCRIPT = f"""
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.add_module("{EVIL}", torch.nn.Linear(512, 512))
+    def forward(self, x):
+        return getattr(self, "{EVIL}")(x)
+model = Model().to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    model(torch.randn(64, 512, device="cuda")).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.fixture(scope="module")
+def evil(fathom, folder):
+    script = folder / "we\"ird' <b>.py"
+    script.write_text(EVIL_SCRIPT)
+    page = folder / "evil.html"
+    report, done = fathom(PYTHON, script, flags=("--page", page, "--gpu", "rtx3090"))
+    assert done.returncode == 0, done.stderr
+    return page, report
+
+
+def test_names_cannot_inject(evil, look):
+    path, report = evil
+    page = look(path)
+    text = path.read_text()
+    assert EVIL not in text
+    assert any(EVIL in row["path"] for row in report["modules"])
+    assert embedded(path)["items"][0]["report"] == report
+    page.locator("#table-search").fill("alert")
+    page.wait_for_timeout(60)
+    assert EVIL in page.locator("#table-body").inner_text()
+    for view in ("treemap", "flame"):
+        page.evaluate("view => fathom.state.set({ view, tree: 'line' })", view)
+        page.wait_for_timeout(60)
+    assert "we\"ird' <b>.py" in page.evaluate("fathom.momentView.drawn.map(t => t.node.path).join('|')")
+    assert page.locator("b", has_text=".py").count() == 0 and page.locator("script").count() == 3
+    # Were a script to get in all the same, the policy would not let it run.
+    page.evaluate(
+        """() => {
+          const script = document.createElement("script");
+          script.textContent = "globalThis.got = 1";
+          document.body.append(script);
+        }"""
+    )
+    page.wait_for_timeout(60)
+    assert page.evaluate("globalThis.got") is None
+    assert ["Content Security Policy" in trouble for trouble in look.troubles] == [True]
+    look.troubles.clear()
+
+
+def test_a_folder_gives_the_page_of_its_run(case, fathom, look):
+    path, report, kept = case
+    again = path.parent / "again.html"
+    done = fathom.command("page", kept, "-o", again)
+    assert done.returncode == 0 and str(again) in done.stdout, done.stderr
+    contents = embedded(again)
+    assert contents["items"][0]["report"] == report and contents["items"][0]["has_story"]
+    page = look(again)
+    assert "Does not fit" in page.locator("#verdict").inner_text()
+
+
+def test_a_report_without_a_recording(case, fathom, folder, look):
+    done = fathom.command("page", case[2] / "report.json", "-o", folder / "report.html")
+    assert done.returncode == 0, done.stderr
+    page = look(folder / "report.html")
+    assert "Does not fit" in page.locator("#verdict").inner_text()
+    assert page.locator("#timeline").is_hidden() and page.locator("#moment").is_hidden()
+    assert page.locator("#table-body tbody tr").count() == 60
+
+
+def test_several_files_on_one_page(case, fathom, folder, look):
+    path = folder / "several.html"
+    snapshot = ROOT / "tests/recorded/kdr2-t2-None_fwd-eager_bwd.pickle"
+    done = fathom.command("page", case[2], snapshot, "-o", path)
+    assert done.returncode == 0, done.stderr
+    page = look(path)
+    choice = page.locator("#item-select")
+    assert choice.is_visible() and choice.locator("option").all_inner_texts() == ["case", snapshot.name]
+    assert "Does not fit" in page.locator("#verdict").inner_text()
+    choice.select_option("1")
+    page.wait_for_timeout(200)
+    assert page.locator("#verdict").inner_text().find("Peaks at") >= 0 and page.locator("#timeline").is_visible()
+    peak = embedded(path)["items"][1]["report"]["peak"]["allocated_bytes"]
+    assert int(page.locator("[data-moment=allocated]").get_attribute("data-bytes")) == peak
+
+
+def test_findings_plans_and_sweeps(case, fathom, folder, look):
+    _, report, kept = case
+    run = folder / "with-findings"
+    shutil.copytree(kept, run)
+    finding = json.loads((GOLDEN / "finding.json").read_text())
+    (run / "report.json").write_text(json.dumps({**report, "findings": [finding]}))
+    path = folder / "all.html"
+    done = fathom.command("page", run, GOLDEN / "fit.json", GOLDEN / "sweep.json", "-o", path)
+    assert done.returncode == 0, done.stderr
+    page = look(path)
+    finding = page.locator("[data-finding=kept-outputs]")
+    for text in (
+        "Outputs are kept",
+        "3.0 MiB of allocated",
+        "A list keeps every output.",
+        "Grows with steps.",
+        "3.0 MiB 12 ×",
+        "keep numbers, not graphs · exact",
+    ):
+        assert text in finding.inner_text(), text
+    finding.get_by_role("button").nth(1).click()
+    page.wait_for_timeout(80)
+    down1 = next(row["bytes"] for row in report["modules"] if row["path"] == "down1")
+    assert page.evaluate("Math.max(...fathom.timeline.marked.values)") >= down1
+    plans = page.locator("#plans")
+    for text in (
+        "amp-bf16 + accumulate 4 chosen",
+        "too much by 1.00 GiB",
+        "checkpoint a, b, c and 2 more",
+        "33 % more operations (modelled)",
+        "lora: no linear layers",
+        "<b>autocast</b>",
+    ):
+        assert text in plans.text_content(), text
+    sweeps = page.locator("#sweeps")
+    assert sweeps.locator("td.heat").count() == 6 and sweeps.locator("td.heat.not").all_inner_texts() == [
+        "✕ ~ 1.00 GiB"
+    ]
+    assert sweeps.locator("polyline").count() == 2 and sweeps.locator("circle.open").count() == 1
+    assert (
+        "with size 256: the largest batch that fits is 2" in sweeps.inner_text()
+        and "no size fits" in sweeps.inner_text()
+    )
+
+
+def test_plans_alone(fathom, tmp_path, look):
+    done = fathom.command("page", GOLDEN / "fit.json", "-o", tmp_path / "fit.html")
+    assert done.returncode == 0, done.stderr
+    page = look(tmp_path / "fit.html")
+    assert (
+        page.locator("#plans").is_visible()
+        and page.locator("#summary").is_hidden()
+        and page.locator("#tables").is_hidden()
+    )
+
+
+@pytest.mark.parametrize(
+    "words, error, hint",
+    [
+        (["nowhere.fathom"], "`nowhere.fathom` was not found", "hint:"),
+        ([SCRIPTS], "holds no recording and no `report.json`", "fathom run --out"),
+        (["other.json"], "its schema is `fathom.diff/1`", "fathom.fit/1"),
+        (["broken.json"], "is not whole JSON", "--json"),
+        (["same.json", "-o", "same.json"], "is both read and written", "-o"),
+    ],
+)
+def test_bad_input_is_named(fathom, tmp_path, words, error, hint):
+    (tmp_path / "other.json").write_text('{"schema": "fathom.diff/1"}')
+    (tmp_path / "broken.json").write_text('{"schema": ')
+    (tmp_path / "same.json").write_text('{"schema": "fathom.fit/1"}')
+    done = fathom.command("page", *words, cwd=tmp_path)
+    assert done.returncode == 2 and error in done.stderr and hint in done.stderr, done.stderr
+    assert "panicked" not in done.stderr and not (tmp_path / "report.html").exists()
+
+
+def test_a_million_events(folder, look):
+    """Generous bounds, for machines that are busy; `bench/page.py` has the strict ones."""
+    path = training(folder, "million", 1_000_000)
+    size = path.stat().st_size
+    assert size < 15_000_000
+    page = look(path)
+    ready = float(page.evaluate("document.documentElement.dataset.ready"))
+    frames = page.evaluate(
+        """async () => {
+          const gaps = [];
+          fathom.state.set({ from: fathom.story.ticks * 0.2, to: fathom.story.ticks * 0.6 });
+          let last = await new Promise(requestAnimationFrame);
+          for (let i = 0; i < 60; i++) {
+            fathom.gestures.pan(0.005);
+            const now = await new Promise(requestAnimationFrame);
+            gaps.push(now - last);
+            last = now;
+          }
+          return gaps.sort((a, b) => a - b);
+        }"""
+    )
+    print(f"a million events: {size / 2**20:.1f} MiB, ready after {ready:.0f} ms")
+    print(f"frames of {frames[30]:.1f} ms, 95 % of them within {frames[57]:.1f} ms")
+    assert ready < 10_000 and frames[30] < 100
