@@ -206,7 +206,7 @@ fn how(run: &Run) -> String {
         Workspaces::Modelled => " · workspaces modelled",
         Workspaces::None => "",
     };
-    if run.workspaces == Workspaces::Exact {
+    if run.workspaces == Workspaces::Exact && !run.software.cudnn.is_empty() {
         text += &format!(" (cuDNN {})", run.software.cudnn);
     }
     text

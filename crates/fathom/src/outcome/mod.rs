@@ -188,8 +188,11 @@ fn card_of(card: &gpus::Card) -> report::Card {
     }
 }
 
-/// 92600 as `9.26.0`.
+/// 92600 as `9.26.0`; empty if it could not be asked.
 fn cudnn_text(version: u64) -> String {
+    if version == 0 {
+        return String::new();
+    }
     format!("{}.{}.{}", version / 10_000, version % 10_000 / 100, version % 100)
 }
 
