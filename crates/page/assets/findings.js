@@ -36,6 +36,7 @@ export function valueText(value, name) {
       .filter(Boolean)
       .join(", ");
   if (typeof value !== "object") return String(value);
+  // An id is for programs: it is left out.
   const { bytes, count, dtype, shape, file, line, id, ...rest } = value;
   const first = [
     bytes === undefined ? "" : bytesText(bytes),

@@ -9,7 +9,7 @@ import { Timeline } from "./timeline.js";
 import { showLegend } from "./legend.js";
 import { Gestures } from "./gestures.js";
 import { showRange } from "./range.js";
-import { MomentView } from "./flame.js";
+import { MomentView } from "./moment.js";
 import { SegmentView } from "./segments.js";
 import { Tables } from "./tables.js";
 import { showFindings } from "./findings.js";

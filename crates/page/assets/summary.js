@@ -70,7 +70,7 @@ function reasonOf(report) {
       figure(peak.device_bytes, "peak.device_bytes"),
       " of ",
       figure(gpu.memory_bytes, "gpu.memory_bytes"),
-      `, context included: ${bytesText(Math.max(0, rest))} to spare.`,
+      `, context included (${gpu.context_known}): ${bytesText(Math.max(0, rest))} to spare.`,
     ];
   }
   const fits = (report.fits_on ?? []).map((card) => `${card.name} (${bytesText(card.memory_bytes)})`);

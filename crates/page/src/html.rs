@@ -26,6 +26,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../assets/trees.js"),
     include_str!("../assets/treemap.js"),
     include_str!("../assets/flame.js"),
+    include_str!("../assets/moment.js"),
     include_str!("../assets/segments.js"),
     include_str!("../assets/tables.js"),
     include_str!("../assets/findings.js"),
