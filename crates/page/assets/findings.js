@@ -60,11 +60,12 @@ export function showFindings(report, state) {
   byId("findings").hidden = !findings.length;
   refill(
     byId("findings-list"),
-    findings.map((finding) => findingArticle(finding, state)),
+    findings.map((finding, index) => findingArticle(finding, index === 0, state)),
   );
 }
 
-function findingArticle(finding, state) {
+// One line each; the first is the largest cause, and open.
+function findingArticle(finding, isOpen, state) {
   const evidence = [finding.evidence ?? []].flat().map((piece) => {
     const mark = evidenceMark(piece);
     return make(
@@ -95,12 +96,12 @@ function findingArticle(finding, state) {
     .filter(Boolean)
     .join(" ");
   return make(
-    "article",
-    { class: "finding", "data-finding": finding.id },
-    make("h3", {}, finding.title ?? finding.id, size),
+    "details",
+    { class: "finding", "data-finding": finding.id, open: isOpen },
+    make("summary", {}, make("h3", {}, finding.title ?? finding.id, size)),
     finding.explanation ? make("p", {}, valueText(finding.explanation)) : "",
     grows ? make("p", { class: "note" }, grows) : "",
-    evidence.length ? make("details", { open: true }, make("summary", {}, "Evidence"), make("ul", {}, evidence)) : "",
+    evidence.length ? make("div", {}, make("h4", {}, "Evidence"), make("ul", {}, evidence)) : "",
     remedies.length ? make("div", {}, make("h4", {}, "What may help"), make("ul", {}, remedies)) : "",
   );
 }
