@@ -213,6 +213,24 @@ def one_step(model, optimizer):
     optimizer.zero_grad()
 
 
+def distributed(**options):
+    """One process is enough for the wrapper to make its buckets."""
+    torch.distributed.init_process_group("nccl", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    train(nn.parallel.DistributedDataParallel(wide(2048).cuda(), **options), randn(8, 2048))
+    torch.distributed.destroy_process_group()
+
+
+@fires("gradient-buckets", "a second time", {"bucket-view": "exact"})
+def buckets_beside_gradients():
+    distributed()
+    return 4 * 16 * MIB
+
+
+@spares("gradient-buckets", "data-parallel")
+def gradients_in_buckets():
+    distributed(gradient_as_bucket_view=True)
+
+
 # -- parameters ---------------------------------------------------------------------------------------
 
 
