@@ -268,6 +268,21 @@ def two_optimizers_in_turn():
         of_critic.zero_grad()
 
 
+@spares("retained-graph")
+def a_pass_that_does_not_reach_the_generator():
+    """What the generator keeps outlives the critic's backward pass, which has no use for it."""
+    maker, critic = mlp(layers=6).cuda(), nn.Linear(512, 1).cuda()
+    of_maker, of_critic = (torch.optim.SGD(model.parameters(), lr=0.1) for model in (maker, critic))
+    for _ in range(3):
+        fake = maker(randn(4096, 512))
+        critic(fake.detach()).mean().backward()
+        of_critic.step()
+        critic(fake).exp().mean().backward()
+        of_maker.step()
+        for optimizer in (of_maker, of_critic):
+            optimizer.zero_grad()
+
+
 @fires("frozen-layers-save", "one flows through them", {"freeze": "changes the function", "half-frozen": "changes precision"})
 def frozen_behind_a_prompt():
     model = Calls(lambda self, x: self.body(x + self.prompt), body=mlp(), prompt=nn.Parameter(torch.zeros(512)))
