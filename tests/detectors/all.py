@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 import torch._dynamo  # the first optimizer of each case would import it
 
-import attention, blowups, copies, shapes, training  # noqa: E401, F401
+import attention, blowups, copies, layers, shapes, training  # noqa: E401, F401
 from case import CASES
 
 AT_ONCE = 2
