@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "tests" / "scripts"
+sys.path.insert(0, str(ROOT / "examples"))  # cases.py
 FATHOM = ROOT / "target" / "release" / "fathom"
 PYTHON = ROOT / ".venv" / "bin" / "python"
 
@@ -71,6 +73,16 @@ class Fathom:
             start = (PYTHON.parent / "torchrun", "--nproc-per-node", "1")
         flags = ("--gpu", "rtx3090", "--out", self.folder_of(name))
         return self(*start, path, flags=flags, env={"FATHOM_STRICT": "1"})
+
+    def case(self, name):
+        """A run of the case studies, by `CASE/NAME` of examples/cases.py."""
+        import cases
+
+        case, _, name = name.partition("/")
+        run = next(run for run in cases.RUNS[case] if run.name == name)
+        words = run.words(case)
+        flags, command = words[2 : words.index("--")], words[words.index("--") + 2 :]
+        return self(PYTHON, *command, flags=flags, env=run.environment)
 
     def folder_of(self, name):
         """Where the files of a script's shared run are."""
@@ -147,10 +159,10 @@ def fathom(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def shared(request, fathom):
-    """`shared("script", NAME)` and `shared("inside", VERSION)`: the report and the finished process."""
+    """`shared("script", NAME)`, `shared("case", CASE/NAME)`, `shared("inside", VERSION)`: the report and the finished process."""
 
     def run(kind, name):
-        return {"script": fathom.trains, "inside": fathom.inside}[kind](name)
+        return {"script": fathom.trains, "inside": fathom.inside, "case": fathom.case}[kind](name)
 
     runs = Shared(run, request.config.shared_runs)
     yield runs

@@ -8,12 +8,11 @@ import json
 import subprocess
 import sys
 
+import cases
 import pytest
-from conftest import PYTHON, ROOT
+from conftest import ROOT, shared_by
 
 EXAMPLES = ROOT / "examples"
-sys.path.insert(0, str(EXAMPLES))
-import cases  # noqa: E402
 
 GIB, MIB = 2**30, 2**20
 # Of each case the run that is repeated here, chosen because it is short.
@@ -100,13 +99,12 @@ def test_unknown_cases_and_flags_are_refused():
     assert done.returncode == 1 and "`avatars` is no case and no flag" in done.stderr
 
 
-@pytest.mark.parametrize(("case", "name"), REPEATED.items())
-def test_what_was_measured_is_still_so(fathom, case, name):
+@pytest.mark.parametrize("path", shared_by("case", [f"{case}/{name}" for case, name in REPEATED.items()]))
+def test_what_was_measured_is_still_so(shared, path):
+    case, name = path.split("/")
     before = measured(case)[name]
     run = next(run for run in cases.RUNS[case] if run.name == name)
-    words = run.words(case)
-    flags, command = words[2 : words.index("--")], words[words.index("--") + 2 :]
-    report, done = fathom(PYTHON, *command, flags=flags, env=run.environment)
+    report, done = shared("case", path)
     assert report, done.stdout + done.stderr
     software = {key: report["software"][key] for key in before["software"]}
     if software != before["software"]:

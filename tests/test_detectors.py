@@ -31,7 +31,7 @@ def cases(fathom, tmp_path_factory):
     """What each case expects, and what `fathom explain` says of its recording."""
     folder, out = tmp_path_factory.mktemp("cases"), tmp_path_factory.mktemp("recordings")
     command = ("run", "--quiet", "--steps", "0", "--gpu", "rtx3090", "--out", out, "--", PYTHON, CASES / "all.py", folder)
-    done = fathom.command(*command)
+    done = fathom.command(*command, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
 
     def explained(path):

@@ -46,6 +46,13 @@ class Facts:
 
     # -- calls --------------------------------------------------------------------------------------
 
+    def function(self, module, func, args, kwargs):
+        """One of `LOOKS` is called. Arguments that it will refuse are its own matter."""
+        try:
+            LOOKS[func](self, module, func, args, kwargs)
+        except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
+            pass
+
     def attention(self, module, _, args, kwargs):
         """`scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, …)`"""
         if len(args) < 2:

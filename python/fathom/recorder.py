@@ -83,9 +83,8 @@ class Recorder:
         local.func = func
         if torch.is_autocast_enabled():
             self.note_casts(serial, args)
-        look = LOOKS.get(func)
-        if look is not None:
-            look(self.facts, module, func, args, kwargs or {})
+        if func in LOOKS:
+            self.facts.function(module, func, args, kwargs or {})
 
     def note_result(self, result):
         """Called before `leave_function`: the events of the function come before what is said of its result."""

@@ -76,6 +76,20 @@ def one_hot_without_its_integers():
     return 8 * 1024 * 512 * 4
 
 
+@spares("one-hot", "pairwise")
+def arguments_that_are_refused():
+    """Whoever calls a function wrongly hears it from torch."""
+    x = randn(8, 8)
+    for function in (F.one_hot, torch.cdist):
+        try:
+            function(x, None)
+        except TypeError as error:
+            assert "must be" in str(error) and "NoneType" in str(error)
+        else:
+            raise AssertionError(function)
+    train(nn.Linear(8, 8).cuda(), x)
+
+
 @spares("one-hot")
 def embedding():
     train(nn.Embedding(5000, 64).cuda(), torch.zeros(64, 1024, dtype=torch.int64, device="cuda"))

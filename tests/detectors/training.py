@@ -4,10 +4,8 @@ import collections
 
 import torch
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
-from blowups import Calls
-from case import fires, randn, spares, train
+from case import fires, randn, spares
 from copies import wide
 
 MIB = 1 << 20
@@ -112,6 +110,38 @@ def a_penalty_on_gradients():
     loop(body)
 
 
+@spares("unused-parameters", "retained-graph", "growth")
+def two_optimizers_in_turn():
+    """A GAN: the critic's optimizer steps while the generator has no gradient."""
+    maker, critic = mlp().cuda(), mlp().cuda()
+    of_maker = torch.optim.Adam(maker.parameters())
+    of_critic = torch.optim.Adam(critic.parameters())
+    for _ in range(4):
+        fake = maker(randn(4096, 512))
+        (critic(fake.detach()).mean() - critic(randn(4096, 512)).mean()).backward()
+        of_critic.step()
+        of_critic.zero_grad()
+        (-critic(fake).mean()).backward()
+        of_maker.step()
+        of_maker.zero_grad()
+        of_critic.zero_grad()
+
+
+@spares("retained-graph")
+def a_pass_that_does_not_reach_the_generator():
+    """What the generator keeps outlives the critic's backward pass, which has no use for it."""
+    maker, critic = mlp(layers=6).cuda(), nn.Linear(512, 1).cuda()
+    of_maker, of_critic = (torch.optim.SGD(model.parameters(), lr=0.1) for model in (maker, critic))
+    for _ in range(3):
+        fake = maker(randn(4096, 512))
+        critic(fake.detach()).mean().backward()
+        of_critic.step()
+        critic(fake).exp().mean().backward()
+        of_maker.step()
+        for optimizer in (of_maker, of_critic):
+            optimizer.zero_grad()
+
+
 # -- evaluation ---------------------------------------------------------------------------------------
 
 
@@ -211,107 +241,3 @@ def one_step(model, optimizer):
     model(randn(8, 2048)).mean().backward()
     optimizer.step()
     optimizer.zero_grad()
-
-
-# -- parameters ---------------------------------------------------------------------------------------
-
-
-@fires("unused-parameters", "1 parameter without a gradient", {"remove-unused": "exact"})
-def a_layer_that_is_not_called():
-    train(Calls(lambda self, x: self.used(x), used=wide(), idle=wide(layers=1)).cuda(), randn(64, 1024))
-    return 4 * MIB
-
-
-@spares("unused-parameters")
-def layers_that_are_all_called():
-    train(Calls(lambda self, x: self.other(self.used(x)), used=wide(), other=wide(layers=1)).cuda(), randn(64, 1024))
-
-
-@spares("unused-parameters")
-def a_frozen_layer():
-    model = Calls(lambda self, x: self.used(self.frozen(x)), used=wide(), frozen=wide(layers=1).requires_grad_(False))
-    train(model.cuda(), randn(64, 1024))
-
-
-@spares("unused-parameters", "retained-graph", "growth")
-def two_optimizers_in_turn():
-    """A GAN: the critic's optimizer steps while the generator has no gradient."""
-    maker, critic = mlp().cuda(), mlp().cuda()
-    of_maker = torch.optim.Adam(maker.parameters())
-    of_critic = torch.optim.Adam(critic.parameters())
-    for _ in range(4):
-        fake = maker(randn(4096, 512))
-        (critic(fake.detach()).mean() - critic(randn(4096, 512)).mean()).backward()
-        of_critic.step()
-        of_critic.zero_grad()
-        (-critic(fake).mean()).backward()
-        of_maker.step()
-        of_maker.zero_grad()
-        of_critic.zero_grad()
-
-
-@fires("frozen-layers-save", "one flows through them", {"freeze": "changes the function", "half-frozen": "changes precision"})
-def frozen_behind_a_prompt():
-    model = Calls(lambda self, x: self.body(x + self.prompt), body=mlp(), prompt=nn.Parameter(torch.zeros(512)))
-    model.body.requires_grad_(False)
-    train(model.cuda(), randn(16384, 512))
-    return 4 * 16384 * 512 * 4
-
-
-@spares("frozen-layers-save")
-def frozen_before_a_head():
-    model = Calls(lambda self, x: self.head(self.body(x)), body=mlp().requires_grad_(False), head=nn.Linear(512, 512))
-    train(model.cuda(), randn(16384, 512))
-
-
-@spares("frozen-layers-save")
-def frozen_and_without_gradients():
-    def forward(self, x):
-        with torch.no_grad():
-            features = self.body(x)
-        return self.head(features)
-
-    train(Calls(forward, body=mlp().requires_grad_(False), head=mlp()).cuda(), randn(16384, 512))
-
-
-# -- checkpointing ------------------------------------------------------------------------------------
-
-
-class Body(nn.Module):
-    """Blocks and a switch; whether anybody looks at it is another matter."""
-
-    def __init__(self, is_looked_at, is_on=True):
-        super().__init__()
-        self.gradient_checkpointing, self.is_looked_at = is_on, is_looked_at
-        self.blocks = nn.ModuleList(mlp(layers=2) for _ in range(6))
-
-    def forward(self, x):
-        for block in self.blocks:
-            is_on = self.gradient_checkpointing and self.is_looked_at
-            x = checkpoint(block, x, use_reentrant=False) if is_on else block(x)
-        return x
-
-
-@fires("checkpointing-misses", "none of its modules ran again", {"whole-checkpoint": "numerically equal"})
-def a_switch_that_nobody_looks_at():
-    train(Body(is_looked_at=False).cuda(), randn(16384, 512))
-    return 11 * 16384 * 512 * 4  # all inputs of layers but the first, which is no activation
-
-
-@spares("checkpointing-misses")
-def a_switch_that_works():
-    train(Body(is_looked_at=True).cuda(), randn(16384, 512))
-
-
-@spares("checkpointing-misses")
-def a_switch_that_is_off():
-    train(Body(is_looked_at=False, is_on=False).cuda(), randn(16384, 512))
-
-
-@fires("checkpointing-misses", "reaches only a part", {"whole-checkpoint": "numerically equal"})
-def a_switch_for_the_smaller_part():
-    def forward(self, x):
-        return self.rest(self.body(x))
-
-    train(Calls(forward, body=Body(is_looked_at=True), rest=mlp(layers=12)).cuda(), randn(16384, 512))
-    return 12 * 16384 * 512 * 4

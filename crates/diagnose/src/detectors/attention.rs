@@ -106,10 +106,10 @@ fn why_not_fused(scene: &Scene<'_>, thing: &Thing<'_>) -> String {
 fn plain_path(dtype: &str, dim: u64, is_grouped: bool, has_mask: bool) -> String {
     match dtype {
         "float64" => "its tensors are float64".to_owned(),
-        "float32" if dim % 4 != 0 => {
+        "float32" if !dim.is_multiple_of(4) => {
             format!("a head of {dim} is no multiple of 4, as float32 needs")
         }
-        "float16" | "bfloat16" if 256 < dim && dim % 8 != 0 => {
+        "float16" | "bfloat16" if 256 < dim && !dim.is_multiple_of(8) => {
             format!("a head of {dim} is wider than 256 and no multiple of 8")
         }
         _ if is_grouped => "queries share heads of keys (enable_gqa)".to_owned(),

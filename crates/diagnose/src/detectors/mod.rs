@@ -8,6 +8,7 @@ use crate::scene::{Claims, Scene};
 
 mod attention;
 mod broadcast;
+mod buckets;
 mod casts;
 mod checkpoint;
 mod copies;
@@ -33,7 +34,7 @@ mod upsampled;
 mod workspace;
 
 /// Ids of all findings that there can be.
-pub const IDS: [&str; 26] = [
+pub const IDS: [&str; 27] = [
     "activations",
     "attention-matrices",
     "autocast-casts",
@@ -45,6 +46,7 @@ pub const IDS: [&str; 26] = [
     "feature-maps",
     "fragmentation",
     "frozen-layers-save",
+    "gradient-buckets",
     "gradients-in-forward",
     "growth",
     "inputs",
@@ -69,12 +71,13 @@ pub(crate) type Detect = fn(&Scene<'_>, &mut Claims) -> Vec<Finding>;
 pub(crate) const NAMELESS: [Detect; 1] = [fragmentation::detect];
 
 /// All of them.
-pub(crate) const ALL: [Detect; 25] = [
+pub(crate) const ALL: [Detect; 26] = [
     // Memory that should not be there at all.
     growth::detect,
     retained::detect,
     evaluation::detect,
     parallel::detect,
+    buckets::detect,
     unused::detect,
     gradients::detect,
     spikes::detect,

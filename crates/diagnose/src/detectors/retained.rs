@@ -4,7 +4,7 @@ use recording::Category;
 
 use crate::finding::Finding;
 use crate::remedies::remedies;
-use crate::scene::{Claims, Scene};
+use crate::scene::{Claims, Scene, Thing};
 
 /// Activations that a finished backward pass has left alive.
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
@@ -13,8 +13,11 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     // A pass that makes a graph of its own needs the first one: the pass after it frees both.
     let is_needed_twice = asked.is_empty() && !facts.of("differentiated").is_empty();
     let most = u32::from(is_needed_twice);
+    // cuDNN keeps the state of its random numbers for all graphs.
+    let is_of_graphs =
+        |thing: &Thing<'_>| thing.users.iter().any(|user| user.field != "dropout_state");
     let members = claims.free(scene, |thing| {
-        thing.is(Category::Activations) && most < thing.tensor.outlived && !thing.users.is_empty()
+        thing.is(Category::Activations) && most < thing.tensor.outlived && is_of_graphs(thing)
     });
     let Some(finding) = claims.finding(scene, "retained-graph", &members) else {
         return Vec::new();

@@ -71,12 +71,19 @@ fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) 
             roles(scene, &saved)
         ),
     };
-    if passing != 0 {
+    let old = scene.bytes(&made_earlier(scene, group));
+    if passing != old {
         let what = match scene.phase() {
             Some(Phase::Backward) => "gradients on their way and other temporaries",
             _ => "made and dropped on the way",
         };
-        explanation += &format!("{}: {what}.", bytes::text(passing));
+        explanation += &format!("{}: {what}. ", bytes::text(passing - old));
+    }
+    if old != 0 {
+        explanation += &format!(
+            "{}: made in an earlier phase, and something still refers to it.",
+            bytes::text(old)
+        );
     }
     let kind = if scene.bytes(&saved) < passing { "temporaries" } else { "activations" };
     Finding {
@@ -86,6 +93,18 @@ fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) 
         remedies: choose(scene, &saved),
         ..finding
     }
+}
+
+/// What is kept for no backward pass, and was made in an earlier step or before training.
+fn made_earlier(scene: &Scene<'_>, group: &[usize]) -> Vec<usize> {
+    let now = scene.at.when;
+    let is_old = |index: &usize| {
+        let thing = &scene.things[*index];
+        let born = thing.tensor.born;
+        let is_first = born.phase == Some(Phase::Construction) && now.phase != born.phase;
+        !thing.is(Category::Activations) && (born.step < now.step || is_first)
+    };
+    group.iter().copied().filter(is_old).collect()
 }
 
 /// Rows (everything before the last size) that hold the most bytes, as sizes.
