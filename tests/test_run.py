@@ -221,6 +221,19 @@ def test_a_script_that_uses_the_card_in_a_child(fathom):
     assert done.returncode == 0 and report["steps"] == 3 and said(done) == STEPS, done.stderr
 
 
+def test_a_forked_process_that_uses_the_card_has_true_values(fathom):
+    code = """
+import os, torch
+child = os.fork()
+if child == 0:
+    found = (torch.arange(4, device="cuda") * 2).sum().item()
+    os._exit(0 if found == 12 else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    _, done = fathom.code(code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_forked_worker_does_not_end_the_run(fathom):
     code = f"""
 import os

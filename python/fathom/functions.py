@@ -22,9 +22,10 @@ class Functions(TorchFunctionMode):
         super().__init__()
         self.values = None  # computes small results; see values.py
         self.recorder = None  # wants to know who allocates; see recorder.py
+        self.is_forked = False
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if func in PLAIN_GETTERS or torch.compiler.is_compiling():
+        if func in PLAIN_GETTERS or torch.compiler.is_compiling() or (self.is_forked and is_loading()):
             return func(*args, **kwargs or {})
         if self.recorder is None:
             return self.run(func, args, kwargs or {})
@@ -42,6 +43,11 @@ class Functions(TorchFunctionMode):
         return self.values.run(func, args, kwargs)
 
 
+def is_loading():
+    """A worker of a data loader has no card: its functions need not be looked at."""
+    return torch.utils.data.get_worker_info() is not None
+
+
 _mode = None
 
 
@@ -51,17 +57,14 @@ def install():
     if _mode is None:
         _mode = Functions()
         _mode.__enter__()
-        os.register_at_fork(after_in_child=_leave)
+        os.register_at_fork(after_in_child=_forked)
         _step_aside()
     return _mode
 
 
-def _leave():
-    """A forked data loader has no card: its functions need not pass through here."""
-    global _mode
-    if _mode is not None:
-        _mode.__exit__(None, None, None)
-        _mode = None
+def _forked():
+    """What is recorded here is another process's; this one may come to use the card itself."""
+    _mode.recorder, _mode.is_forked = None, True
 
 
 def _step_aside():

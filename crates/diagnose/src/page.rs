@@ -5,7 +5,7 @@ use crate::remedies::TABLE;
 /// Every id a finding can have, and when it is found. Those marked with a star are remarks: their bytes
 /// are counted by others, or lie outside of the allocated peak.
 #[rustfmt::skip]
-pub const FINDINGS: [(&str, &str); 26] = [
+pub const FINDINGS: [(&str, &str); 27] = [
     ("activations", "What a pass keeps or makes outside of maps: tokens, points, samples, by list of blocks or topmost module."),
     ("attention-matrices", "The result of a softmax over tokens is written out, in a module for attention or multiplied with values later; with scores, masks and gradients of the same size in the same module. It says why no fused kernel was taken."),
     ("autocast-casts", "Weights that autocast has cast and that their layer's backward pass needs."),
@@ -17,6 +17,7 @@ pub const FINDINGS: [(&str, &str); 26] = [
     ("feature-maps", "Maps of convolutional networks by their size: inputs of convolutions, norm layers, activation functions; gradients of such maps on their way."),
     ("fragmentation *", "Reserved by PyTorch beyond what its tensors take, if it is 5 % or more."),
     ("frozen-layers-save *", "Activations that only layers without trainable parameters keep."),
+    ("gradient-buckets", "Buckets of `DistributedDataParallel`: a second set of gradients."),
     ("gradients-in-forward", "Gradients that are alive under a forward pass: of the last step (the place of `zero_grad`), or of earlier batches of this one (accumulation)."),
     ("growth", "What is alive at the same point of each step becomes more with every step; with the reference that holds it."),
     ("inputs", "What the script brings to the card."),
