@@ -132,9 +132,9 @@ impl<'a> Planner<'a> {
         let mut found = self.exhaustive();
         let nothing = self.simulate(&[]);
         let lowest = self.towards(0);
-        for rung in 1..=4 * count as u64 {
+        for rung in 1..=count as u64 {
             let span = nothing.simulated.saturating_sub(lowest.simulated);
-            found.push(self.towards(nothing.simulated - span * rung / (4 * count as u64)));
+            found.push(self.towards(nothing.simulated - span * rung / count as u64));
         }
         found.extend([nothing, lowest]);
         let front = front(found);
@@ -225,10 +225,23 @@ impl<'a> Planner<'a> {
         inside(a, b) || inside(b, a)
     }
 
-    /// Greedy towards a budget, then without what is not needed, then with cheaper exchanges.
+    /// Greedy towards a budget, without what is not needed, with cheaper exchanges; then once more without
+    /// each of the chosen, if that is cheaper.
     fn towards(&self, budget: u64) -> Choice {
+        let mut best = self.greedy(budget, None);
+        for banned in best.chosen.clone() {
+            let other = self.greedy(budget, Some(banned));
+            let is_lower = other.simulated <= budget.max(best.simulated);
+            if is_lower && other.cost < best.cost {
+                best = other;
+            }
+        }
+        best
+    }
+
+    fn greedy(&self, budget: u64, banned: Option<usize>) -> Choice {
         let mut chosen: Vec<usize> = Vec::new();
-        while let Some(next) = self.best_next(&chosen, budget as i64) {
+        while let Some(next) = self.best_next(&chosen, budget as i64, banned) {
             // A module makes way for one that contains it.
             chosen.retain(|&other| !self.conflict(other, next));
             chosen.push(next);
@@ -240,7 +253,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The candidate that takes most of what is above the budget for its cost; `None` if nothing is left to take.
-    fn best_next(&self, chosen: &[usize], budget: i64) -> Option<usize> {
+    fn best_next(&self, chosen: &[usize], budget: i64, banned: Option<usize>) -> Option<usize> {
         let over = |curve: &[i64]| -> (i64, f64) {
             let peak = curve.iter().copied().max().unwrap_or(0);
             let above = curve.iter().map(|bytes| (bytes - budget).max(0) as f64).sum::<f64>();
@@ -251,7 +264,8 @@ impl<'a> Planner<'a> {
             return None;
         }
         let mut best: Option<(f64, usize)> = None;
-        for index in (0..self.absent.len()).filter(|index| !chosen.contains(index)) {
+        let is_open = |index: &usize| !chosen.contains(index) && Some(*index) != banned;
+        for index in (0..self.absent.len()).filter(is_open) {
             let mut with: Vec<usize> =
                 chosen.iter().copied().filter(|&other| !self.conflict(other, index)).collect();
             // What contains it already takes all that it could.

@@ -169,7 +169,7 @@ fn strongest(levers: &[Lever], facts: &[Fact]) -> Label {
 /// thirds. If the last does not fit, two others show how far the way is.
 fn first_that_fits<E>(
     count: usize,
-    fits: &mut dyn FnMut(&[usize]) -> Result<Vec<bool>, E>,
+    mut fits: impl FnMut(&[usize]) -> Result<Vec<bool>, E>,
 ) -> Result<(), E> {
     if count == 0 {
         return Ok(());
@@ -289,7 +289,7 @@ impl<B: Bench> Search<'_, B> {
             vec![Lever::Checkpoint(chosen.map(|&at| step.candidates[at].path.clone()).collect())]
         };
         let cost = |index: &usize| 1.0 + FORWARD_SHARE * choices[*index].cost / step.forward_cost;
-        let mut fits = |indices: &[usize]| -> Result<Vec<bool>, B::Error> {
+        let fits = |indices: &[usize]| -> Result<Vec<bool>, B::Error> {
             let plans: Vec<Vec<Lever>> = indices.iter().map(plan).collect();
             self.add(with, &plans, &indices.iter().map(cost).collect::<Vec<_>>())?;
             let is_fit = |plan: &Vec<Lever>| {
@@ -298,7 +298,7 @@ impl<B: Bench> Search<'_, B> {
             };
             Ok(plans.iter().map(is_fit).collect())
         };
-        first_that_fits(choices.len(), &mut fits)
+        first_that_fits(choices.len(), fits)
     }
 
     /// Smaller batches whose gradients add up, alone and with as many checkpoints as help.
