@@ -148,6 +148,8 @@ pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
 /// The order in which plans would be chosen: the mildest, then the cheapest, then the simplest. What waits
 /// for the bus comes after what is numerically equal, for it may be many times slower.
 fn order(a: &Plan, b: &Plan) -> Ordering {
+    let has_knob =
+        |plan: &Plan| plan.levers.iter().any(|lever| matches!(lever, Lever::Knob { .. }));
     let rank = |plan: &Plan| {
         if plan.offloads { plan.label.max(Label::ChangesNumerics) } else { plan.label }
     };
@@ -156,7 +158,12 @@ fn order(a: &Plan, b: &Plan) -> Ordering {
         .then(a.offloads.cmp(&b.offloads))
         .then(a.cost_ratio.total_cmp(&b.cost_ratio))
         .then(a.levers.len().cmp(&b.levers.len()))
-        .then(a.peaks.reserved.cmp(&b.peaks.reserved))
+        .then(has_knob(a).cmp(&has_knob(b)))
+        .then(match has_knob(a) {
+            // No further than needed: of a knob's values the one that takes most memory.
+            true => b.peaks.reserved.cmp(&a.peaks.reserved),
+            false => a.peaks.reserved.cmp(&b.peaks.reserved),
+        })
 }
 
 /// The strongest label of a plan's levers, in general and as they found this script.
