@@ -64,6 +64,15 @@ const COMBINATIONS: usize = 20_000;
 /// Of so many candidates every choice is tried.
 const FEW: usize = 12;
 
+/// Budgets between nothing and the lowest peak for which the greedy search is made.
+const STEPS: u64 = 16;
+
+/// The greedy search is repeated without each of this many of its costliest choices.
+const BANS: usize = 6;
+
+/// Exchanges for a cheaper choice, at most.
+const EXCHANGES: usize = 6;
+
 /// Equal blocks differ by less than this share of their bytes.
 const ALIKE: f64 = 0.02;
 
@@ -132,9 +141,9 @@ impl<'a> Planner<'a> {
         let mut found = self.exhaustive();
         let nothing = self.simulate(&[]);
         let lowest = self.towards(0);
-        for rung in 1..=count as u64 {
-            let span = nothing.simulated.saturating_sub(lowest.simulated);
-            found.push(self.towards(nothing.simulated - span * rung / count as u64));
+        let span = nothing.simulated.saturating_sub(lowest.simulated);
+        for rung in (1..=STEPS).filter(|_| 0 < span) {
+            found.push(self.towards(nothing.simulated - span * rung / STEPS));
         }
         found.extend([nothing, lowest]);
         let front = front(found);
@@ -229,7 +238,11 @@ impl<'a> Planner<'a> {
     /// each of the chosen, if that is cheaper.
     fn towards(&self, budget: u64) -> Choice {
         let mut best = self.greedy(budget, None);
-        for banned in best.chosen.clone() {
+        let mut costly = best.chosen.clone();
+        costly.sort_by(|&a, &b| {
+            self.step.candidates[b].cost.total_cmp(&self.step.candidates[a].cost)
+        });
+        for banned in costly.into_iter().take(BANS) {
             let other = self.greedy(budget, Some(banned));
             let is_lower = other.simulated <= budget.max(best.simulated);
             if is_lower && other.cost < best.cost {
@@ -310,9 +323,9 @@ impl<'a> Planner<'a> {
         let cost = |chosen: &[usize]| {
             chosen.iter().map(|&index| self.step.candidates[index].cost).sum::<f64>()
         };
-        let mut improved = true;
-        while improved {
-            improved = false;
+        for _ in 0..EXCHANGES {
+            let before = chosen.len();
+            let old = cost(chosen);
             for other in (0..self.absent.len()).filter(|other| !chosen.contains(other)) {
                 let free = chosen.iter().copied().filter(|&index| !self.conflict(index, other));
                 let mut with: Vec<usize> = free.chain([other]).collect();
@@ -322,9 +335,11 @@ impl<'a> Planner<'a> {
                 self.drop_needless(&mut with, budget);
                 if cost(&with) < cost(chosen) {
                     *chosen = with;
-                    improved = true;
                     break;
                 }
+            }
+            if cost(chosen) == old && chosen.len() == before {
+                break;
             }
         }
     }
