@@ -17,7 +17,7 @@ def fit(fathom, tmp_path_factory):
     def run(*words, command):
         path = folder / "fit.json"
         path.unlink(missing_ok=True)
-        done = fathom.command("fit", "--json", path, *words, "--", *command)
+        done = fathom.command("fit", "--json", path, *words, "--", *command, timeout=240)
         return (json.loads(path.read_text()) if path.exists() else None), done
 
     return run
