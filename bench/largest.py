@@ -32,7 +32,7 @@ def fathom(verb, flags, words):
 
 def agrees(model):
     words = ["--model", model]
-    answer = fathom("sweep", ["--vary", "batch=2..600", "--set", "batch=--batch-size {}", "--fresh"], words)
+    answer = fathom("sweep", ["--vary", "batch=2..4000", "--set", "batch=--batch-size {}", "--fresh"], words)
     (largest,) = answer["largest"]
     found = largest["value"]
     fits = {}
