@@ -30,7 +30,8 @@ COMMANDS = {
     "script": (PYTHON, BLOCKS, "--batch-size", "4"),
     "unbuffered module": (PYTHON, "-u", "-m", "blocks_flags", "--batch-size", "4"),
     "settings before torch is imported": (
-        PYTHON, "examples/stdiff/train.py", "--config", "examples/stdiff/small.yaml", "Dataset.batch_size=4", "device=cuda",
+        PYTHON, "examples/stdiff/train.py", "--config", "examples/stdiff/small.yaml", "device=cuda",
+        "Dataset.batch_size=4",
     ),
 }  # fmt: skip
 

@@ -82,7 +82,7 @@ class Server:
 
 
 def prepare(words, is_alone):
-    """Imports torch and, unless torch is to be alone, what the script imports besides. Whether the card is untouched."""
+    """Imports torch and, unless it is to be alone, what the script imports besides. Whether the card is untouched."""
     import ctypes
 
     import torch  # noqa: F401
@@ -120,7 +120,8 @@ def open_doorway(folder):
     """As the phantom does it in a process that imports torch by itself."""
     import importlib.util
 
-    spec = importlib.util.spec_from_file_location("fathom", f"{folder}/__init__.py", submodule_search_locations=[folder])
+    place, inside = f"{folder}/__init__.py", [folder]
+    spec = importlib.util.spec_from_file_location("fathom", place, submodule_search_locations=inside)
     module = importlib.util.module_from_spec(spec)
     sys.modules["fathom"] = module
     spec.loader.exec_module(module)

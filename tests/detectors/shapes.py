@@ -15,20 +15,20 @@ def convolutions(layers=4):
     return nn.Sequential(*parts)
 
 
-@fires("feature-maps", "at 128 × 128", {"amp-bf16": "changes precision", "batch": "changes statistics"})
+@fires("feature-maps", "at 128 × 128", {"amp-bf16": "changes numerics", "batch": "changes statistics"})
 @spares("activations")
 def maps():
     train(convolutions().cuda(), randn(16, 32, 128, 128))
     return (4 + 3 + 2) * 16 * 32 * 128 * 128 * 4  # inputs of norms, of convolutions, and two gradients
 
 
-@fires("activations", "of 65536 rows", {"amp-bf16": "changes precision"})
+@fires("activations", "of 65536 rows", {"amp-bf16": "changes numerics"})
 @spares("feature-maps", "model-state")
 def rows():
     train(mlp().cuda(), randn(65536, 512))
 
 
-@fires("model-state", "parameters", {"freeze": "changes the function"})
+@fires("model-state", "parameters", {"freeze": "changes training"})
 @spares("activations", "feature-maps", "inputs")
 def state():
     train(wide().cuda(), randn(8, 1024))

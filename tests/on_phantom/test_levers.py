@@ -40,6 +40,17 @@ class Model(nn.Module):
         return self.head(x).flatten(0, 1)
 
 
+def norm_statistics(requests):
+    """Running statistics of a BatchNorm after two steps on the CPU."""
+    undo = levers.install(requests)
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU()), nn.Linear(8, 1))
+    for _ in range(2):
+        model(torch.randn(16, 4)).sum().backward()
+    facts = undo()
+    return model[0][1], facts
+
+
 def train(device, requests=(), steps=2, batch=8, width=64, size=16, kind=torch.optim.AdamW, early=False):
     """Gradients of the last step, the peak in bytes, and what the levers say."""
     gc.collect()
@@ -96,12 +107,17 @@ def test_activations_shrink(name, plain):
     assert peak < 0.95 * plain, (peak / MIB, plain / MIB)
 
 
+@pytest.fixture(scope="module")
+def plain_step():
+    return train("cuda", width=512, batch=1)[1]
+
+
 @pytest.mark.parametrize(
     "name, share", [("fused-optimizer", 0.9), ("no-foreach", 0.9), ("sgd", 0.95), ("adafactor", 0.95)]
 )
-def test_the_step_shrinks(name, share):
-    _, plain, _ = train("cuda", width=1024, batch=1)
-    _, peak, (facts,) = train("cuda", [{"lever": name}], width=1024, batch=1)
+def test_the_step_shrinks(name, share, plain_step):
+    plain = plain_step
+    _, peak, (facts,) = train("cuda", [{"lever": name}], width=512, batch=1)
     assert facts["applied"], facts
     assert peak < share * plain, (peak / MIB, plain / MIB)
 
@@ -145,6 +161,15 @@ def test_cross_entropy_in_parts():
     assert facts["applied"] and parts < 0.7 * whole, (parts / MIB, whole / MIB)
 
 
+def test_batch_norm_inside_a_checkpoint_keeps_its_statistics():
+    expected, _ = norm_statistics([])
+    found, (facts,) = norm_statistics([{"lever": "checkpoint", "modules": ["0"]}])
+    assert facts["applied"] and facts["label"] == "numerically equal"
+    torch.testing.assert_close(found.running_mean, expected.running_mean)
+    torch.testing.assert_close(found.running_var, expected.running_var)
+    assert found.momentum == expected.momentum == 0.1
+
+
 def test_an_average_on_the_host():
     undo = levers.install([{"lever": "ema-cpu"}])
     model = nn.Linear(4, 4).cuda()
@@ -168,9 +193,13 @@ EQUAL = [
 ]
 
 
+@pytest.fixture(scope="module")
+def expected():
+    return train("cpu")[0]
+
+
 @pytest.mark.parametrize("request_", EXACT, ids=lambda request: request["lever"])
-def test_exact_levers_leave_every_bit_of_the_gradients(request_):
-    expected, _, _ = train("cpu")
+def test_exact_levers_leave_every_bit_of_the_gradients(request_, expected):
     found, _, (facts,) = train("cpu", [request_])
     assert facts["label"] == "exact" and facts["applied"], facts
     assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
@@ -204,7 +233,8 @@ def test_what_has_nothing_to_act_on_is_not_applicable(request_, reason):
 
 
 def test_what_is_there_already_is_not_applicable():
-    undo = levers.install([{"lever": "amp-bf16"}, {"lever": "fused-optimizer"}, {"lever": "allocator", "settings": "x:1"}])
+    requests = [{"lever": "amp-bf16"}, {"lever": "fused-optimizer"}, {"lever": "allocator", "settings": "x:1"}]
+    undo = levers.install(requests)
     model = nn.Linear(4, 4).cuda()
     torch.optim.AdamW(model.parameters(), fused=True)
     with torch.autocast("cuda", torch.bfloat16):

@@ -8,7 +8,7 @@ use anatomy::{Anatomy, bytes};
 use recording::{Category, Phase};
 
 use crate::finding::{Finding, Whole};
-use crate::remedies::Label;
+use crate::label::Label;
 use crate::scene::sum;
 
 /// What a remedy could do to the allocated peak.
@@ -217,12 +217,12 @@ fn accumulation(question: &Question<'_>) -> (Effect, Label, String) {
 fn optimizer(question: &Question<'_>) -> (Effect, Label, String) {
     let state = question.of(Category::Optimizer);
     let why = format!("the optimizer's state takes {} at the peak", bytes::text(state));
-    (Effect::AtMost(state), Label::ChangesFunction, why)
+    (Effect::AtMost(state), Label::ChangesTraining, why)
 }
 
 fn eight_bits(question: &Question<'_>) -> (Effect, Label, String) {
     let (_, _, why) = optimizer(question);
-    (Effect::AtMost(question.of(Category::Optimizer) / 4 * 3), Label::ChangesPrecision, why)
+    (Effect::AtMost(question.of(Category::Optimizer) / 4 * 3), Label::ChangesNumerics, why)
 }
 
 fn fused(question: &Question<'_>) -> (Effect, Label, String) {
@@ -260,7 +260,7 @@ fn freezing(question: &Question<'_>) -> (Effect, Label, String) {
          trained; gradients, optimizer state and activations are {} here. Weights stay",
         bytes::text(most)
     );
-    (Effect::AtMost(most), Label::ChangesFunction, why)
+    (Effect::AtMost(most), Label::ChangesTraining, why)
 }
 
 fn precision(question: &Question<'_>) -> (Effect, Label, String) {
@@ -271,7 +271,7 @@ fn precision(question: &Question<'_>) -> (Effect, Label, String) {
          float32, and adds casts of the weights, up to {}",
         bytes::text(casts)
     );
-    (Effect::AtMost(half), Label::ChangesPrecision, why)
+    (Effect::AtMost(half), Label::ChangesNumerics, why)
 }
 
 fn zero_grad(question: &Question<'_>) -> (Effect, Label, String) {

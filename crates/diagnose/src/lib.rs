@@ -16,6 +16,7 @@
 pub mod ask;
 mod detectors;
 pub mod finding;
+mod label;
 pub mod page;
 pub mod remedies;
 mod roles;
@@ -29,7 +30,8 @@ use anatomy::Anatomy;
 pub use ask::{Answer, Effect, ask};
 pub use detectors::IDS;
 pub use finding::{Evidence, Finding, Whole};
-pub use remedies::{Label, Remedy};
+pub use label::Label;
+pub use remedies::Remedy;
 
 use scene::{Claims, Scene};
 

@@ -1,32 +1,6 @@
 //! What may be done, and how far each changes results. Nothing here has been tried: `fit` tries.
 
-/// How far a change alters what the script computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Label {
-    /// The same numbers, bit by bit.
-    Exact,
-    /// The same function; sums may be taken in another order.
-    NumericallyEqual,
-    /// Numbers of fewer bits.
-    ChangesPrecision,
-    /// Averages over other sets: a smaller batch, batch norm over parts of it.
-    ChangesStatistics,
-    /// Another function is learned.
-    ChangesFunction,
-}
-
-impl Label {
-    /// For people and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Label::Exact => "exact",
-            Label::NumericallyEqual => "numerically equal",
-            Label::ChangesPrecision => "changes precision",
-            Label::ChangesStatistics => "changes statistics",
-            Label::ChangesFunction => "changes the function",
-        }
-    }
-}
+use crate::label::Label;
 
 /// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +18,7 @@ pub struct Remedy {
 pub(crate) const TABLE: [(&str, Label, &str); 29] = [
     ("accumulate", Label::ChangesStatistics, "smaller batches with gradient accumulation: batch norm then sees the small ones"),
     ("allocator", Label::Exact, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
-    ("amp-bf16", Label::ChangesPrecision, "torch.autocast(\"cuda\", torch.bfloat16)"),
+    ("amp-bf16", Label::ChangesNumerics, "torch.autocast(\"cuda\", torch.bfloat16)"),
     ("batch", Label::ChangesStatistics, "a smaller batch"),
     ("bucket-view", Label::Exact, "DistributedDataParallel(…, gradient_as_bucket_view=True)"),
     ("channels-last", Label::NumericallyEqual, "model.to(memory_format=torch.channels_last): other convolution kernels, other workspaces"),
@@ -53,13 +27,13 @@ pub(crate) const TABLE: [(&str, Label, &str); 29] = [
     ("conv-before-upsampling", Label::ChangesFunction, "convolve at the small size and enlarge the result"),
     ("cudnn-benchmark", Label::NumericallyEqual, "torch.backends.cudnn.benchmark = False"),
     ("detach", Label::Exact, "keep numbers, not graphs: loss.item() or loss.detach()"),
-    ("depthwise-gate", Label::ChangesFunction, "a depthwise convolution instead of unfolding: fewer parameters, no softmax over neighbours"),
+    ("depthwise-gate", Label::ChangesFunction, "a depthwise convolution over the same window: kernel² parameters a channel more, the same receptive field, but no softmax over neighbours"),
     ("distributed", Label::NumericallyEqual, "DistributedDataParallel, one process a card"),
     ("ema-cpu", Label::Exact, "keep the averaged copy on the CPU, or update it every few steps"),
-    ("freeze", Label::ChangesFunction, "requires_grad_(False) and torch.no_grad() around the part that is not trained"),
+    ("freeze", Label::ChangesTraining, "requires_grad_(False) and torch.no_grad() around the part that is not trained"),
     ("fused-attention", Label::NumericallyEqual, "F.scaled_dot_product_attention: keeps no matrix"),
     ("fused-optimizer", Label::NumericallyEqual, "fused=True: the step needs no lists of temporaries"),
-    ("half-frozen", Label::ChangesPrecision, "frozen parts in bfloat16"),
+    ("half-frozen", Label::ChangesNumerics, "frozen parts in bfloat16"),
     ("indices", Label::Exact, "class indices instead of one-hot vectors: an embedding, or cross_entropy with indices"),
     ("inputs", Label::ChangesFunction, "smaller or fewer inputs: resolution, frames, points"),
     ("no-foreach", Label::NumericallyEqual, "foreach=False: one parameter at a time"),

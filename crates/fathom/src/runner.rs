@@ -89,7 +89,7 @@ impl OnPhantom {
         let jobs =
             wanted.into_iter().map(|wanted| self.job(wanted)).collect::<Result<Vec<Job>>>()?;
         let progress = &mut self.progress;
-        let runs = self.trials.run_all(&jobs, |_, _| progress.advance())?;
+        let runs = self.trials.run_all(&jobs, || progress.advance())?;
         self.counts.0 += jobs.len();
         Ok(jobs.into_iter().zip(runs).collect())
     }

@@ -64,6 +64,15 @@ const COMBINATIONS: usize = 20_000;
 /// Of so many candidates every choice is tried.
 const FEW: usize = 12;
 
+/// Budgets between nothing and the lowest peak for which the greedy search is made.
+const STEPS: u64 = 16;
+
+/// The greedy search is repeated without each of this many of its costliest choices.
+const BANS: usize = 6;
+
+/// Exchanges for a cheaper choice, at most.
+const EXCHANGES: usize = 6;
+
 /// Equal blocks differ by less than this share of their bytes.
 const ALIKE: f64 = 0.02;
 
@@ -132,9 +141,9 @@ impl<'a> Planner<'a> {
         let mut found = self.exhaustive();
         let nothing = self.simulate(&[]);
         let lowest = self.towards(0);
-        for rung in 1..=4 * count as u64 {
-            let span = nothing.simulated.saturating_sub(lowest.simulated);
-            found.push(self.towards(nothing.simulated - span * rung / (4 * count as u64)));
+        let span = nothing.simulated.saturating_sub(lowest.simulated);
+        for rung in (1..=STEPS).filter(|_| 0 < span) {
+            found.push(self.towards(nothing.simulated - span * rung / STEPS));
         }
         found.extend([nothing, lowest]);
         let front = front(found);
@@ -225,10 +234,27 @@ impl<'a> Planner<'a> {
         inside(a, b) || inside(b, a)
     }
 
-    /// Greedy towards a budget, then without what is not needed, then with cheaper exchanges.
+    /// Greedy towards a budget, without what is not needed, with cheaper exchanges; then once more without
+    /// each of the chosen, if that is cheaper.
     fn towards(&self, budget: u64) -> Choice {
+        let mut best = self.greedy(budget, None);
+        let mut costly = best.chosen.clone();
+        costly.sort_by(|&a, &b| {
+            self.step.candidates[b].cost.total_cmp(&self.step.candidates[a].cost)
+        });
+        for banned in costly.into_iter().take(BANS) {
+            let other = self.greedy(budget, Some(banned));
+            let is_lower = other.simulated <= budget.max(best.simulated);
+            if is_lower && other.cost < best.cost {
+                best = other;
+            }
+        }
+        best
+    }
+
+    fn greedy(&self, budget: u64, banned: Option<usize>) -> Choice {
         let mut chosen: Vec<usize> = Vec::new();
-        while let Some(next) = self.best_next(&chosen, budget as i64) {
+        while let Some(next) = self.best_next(&chosen, budget as i64, banned) {
             // A module makes way for one that contains it.
             chosen.retain(|&other| !self.conflict(other, next));
             chosen.push(next);
@@ -240,7 +266,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The candidate that takes most of what is above the budget for its cost; `None` if nothing is left to take.
-    fn best_next(&self, chosen: &[usize], budget: i64) -> Option<usize> {
+    fn best_next(&self, chosen: &[usize], budget: i64, banned: Option<usize>) -> Option<usize> {
         let over = |curve: &[i64]| -> (i64, f64) {
             let peak = curve.iter().copied().max().unwrap_or(0);
             let above = curve.iter().map(|bytes| (bytes - budget).max(0) as f64).sum::<f64>();
@@ -251,7 +277,8 @@ impl<'a> Planner<'a> {
             return None;
         }
         let mut best: Option<(f64, usize)> = None;
-        for index in (0..self.absent.len()).filter(|index| !chosen.contains(index)) {
+        let is_open = |index: &usize| !chosen.contains(index) && Some(*index) != banned;
+        for index in (0..self.absent.len()).filter(is_open) {
             let mut with: Vec<usize> =
                 chosen.iter().copied().filter(|&other| !self.conflict(other, index)).collect();
             // What contains it already takes all that it could.
@@ -296,9 +323,9 @@ impl<'a> Planner<'a> {
         let cost = |chosen: &[usize]| {
             chosen.iter().map(|&index| self.step.candidates[index].cost).sum::<f64>()
         };
-        let mut improved = true;
-        while improved {
-            improved = false;
+        for _ in 0..EXCHANGES {
+            let before = chosen.len();
+            let old = cost(chosen);
             for other in (0..self.absent.len()).filter(|other| !chosen.contains(other)) {
                 let free = chosen.iter().copied().filter(|&index| !self.conflict(index, other));
                 let mut with: Vec<usize> = free.chain([other]).collect();
@@ -308,9 +335,11 @@ impl<'a> Planner<'a> {
                 self.drop_needless(&mut with, budget);
                 if cost(&with) < cost(chosen) {
                     *chosen = with;
-                    improved = true;
                     break;
                 }
+            }
+            if cost(chosen) == old && chosen.len() == before {
+                break;
             }
         }
     }

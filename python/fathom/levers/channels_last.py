@@ -17,8 +17,8 @@ def apply(options, outcome):
         for path, module in modules.items():
             if type(module) is torch.nn.Conv2d and module.weight.dim() == 4:
                 module.to(memory_format=torch.channels_last)
-                hook = module.register_forward_pre_hook(as_channels_last)
-                undo.append(lambda module=module, hook=hook: (hook.remove(), module.to(memory_format=torch.contiguous_format)))
+                undo.append(module.register_forward_pre_hook(as_channels_last).remove)
+                undo.append(lambda module=module: module.to(memory_format=torch.contiguous_format))
                 outcome.took(path)
 
     first = at_first_call(act)
@@ -26,7 +26,6 @@ def apply(options, outcome):
 
 
 def as_channels_last(module, args):
-    return tuple(
-        value.contiguous(memory_format=torch.channels_last) if isinstance(value, torch.Tensor) and value.dim() == 4 else value
-        for value in args
-    )
+    is_image = [isinstance(value, torch.Tensor) and value.dim() == 4 for value in args]
+    last = torch.channels_last
+    return tuple(value.contiguous(memory_format=last) if image else value for value, image in zip(args, is_image))

@@ -32,7 +32,8 @@ def apply(options, outcome):
                 continue
             changed.append(module)
             norms.update({norm: norm.momentum for norm in module.modules() if is_updated(norm)})
-            module.forward = recomputed(module.forward, lambda path=path, place=of_class(module): outcome.took(path, place))
+            note = functools.partial(outcome.took, path, of_class(module))
+            module.forward = recomputed(module.forward, note)
 
         for norm, momentum in norms.items():
             norm.momentum = 1 - (1 - momentum) ** 0.5

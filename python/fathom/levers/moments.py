@@ -1,4 +1,4 @@
-"""The moments of a script at which levers act: the first call of a model, the making of an optimizer, a forward pass."""
+"""Moments of a script at which levers act: the first call of a model, the making of an optimizer, a forward pass."""
 
 import threading
 

@@ -88,32 +88,27 @@ impl Trials {
         self.launch.python.as_ref().map_or_else(String::new, |python| format!("{python:?}"))
     }
 
-    /// Runs all, two at a time, in the order given. `done` is told of each that ended.
-    pub(crate) fn run_all(
-        &mut self,
-        jobs: &[Job],
-        mut done: impl FnMut(usize, &Run),
-    ) -> Result<Vec<Run>> {
+    /// Runs all, two at a time, in the order given. `done` is called when one has ended.
+    pub(crate) fn run_all(&mut self, jobs: &[Job], mut done: impl FnMut()) -> Result<Vec<Run>> {
         let mut runs: Vec<Option<Run>> = vec![None; jobs.len()];
         let (warm, cold): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&index| {
             self.server.is_some() && self.request(index, &jobs[index]).is_some()
         });
-        let mut again = cold;
-        for (index, ended) in self.run_warm(&warm, jobs) {
+        let mut again = cold.clone();
+        for (index, ended) in self.run_warm(&warm, jobs, &mut done) {
             let run = ended
                 .map(|ended| outcome::read(&jobs[index].folder, &ended, &jobs[index].settings));
             match run {
                 // What fails in a forked process might be the fork's doing.
-                Some(run) if run.verdict != Verdict::ScriptFailed => {
-                    done(index, &run);
-                    runs[index] = Some(run);
-                }
+                Some(run) if run.verdict != Verdict::ScriptFailed => runs[index] = Some(run),
                 _ => again.push(index),
             }
         }
         for pair in again.chunks(AT_ONCE) {
             for (index, run) in self.run_cold(pair, jobs)? {
-                done(index, &run);
+                if cold.contains(&index) {
+                    done();
+                }
                 runs[index] = Some(run);
             }
         }
@@ -149,7 +144,12 @@ impl Trials {
     }
 
     /// Each with how it ended; `None` where the warm process failed.
-    fn run_warm(&mut self, which: &[usize], jobs: &[Job]) -> Vec<(usize, Option<Ended>)> {
+    fn run_warm(
+        &mut self,
+        which: &[usize],
+        jobs: &[Job],
+        done: &mut dyn FnMut(),
+    ) -> Vec<(usize, Option<Ended>)> {
         let mut waiting: VecDeque<usize> = which.iter().copied().collect();
         let mut running: BTreeMap<usize, (Instant, Option<u32>)> = BTreeMap::new();
         let mut ended = Vec::new();
@@ -177,6 +177,7 @@ impl Trials {
                     running.entry(number).and_modify(|entry| entry.1 = Some(started));
                 }
                 Ok(Answer::Ended { number, status }) => {
+                    done();
                     let began = running.remove(&number).map_or_else(Instant::now, |entry| entry.0);
                     let seconds = began.elapsed().as_secs_f64();
                     let limit =

@@ -91,7 +91,7 @@ fn plan(fit: &Fit, plan: &::fit::plan::Plan) -> Plan {
     let device_bytes = plan.peaks.reserved + fit.context_bytes;
     Plan {
         levers: plan.levers.iter().map(lever).collect(),
-        label: plan.label.text(),
+        label: plan.label.name(),
         fits: plan.fits,
         peak_allocated_bytes: plan.peaks.allocated,
         peak_reserved_bytes: plan.peaks.reserved,

@@ -119,7 +119,7 @@ fn table(fit: &Fit) -> String {
             "{:9}{:>10}  {headroom:>10}  {cost:>6}  {:20} {}\n",
             if plan.fits { "fits" } else { "" },
             bytes::text(needs),
-            plan.label.text(),
+            plan.label.name(),
             name(plan)
         );
     }
