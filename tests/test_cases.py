@@ -55,7 +55,9 @@ def test_findings_explain_nine_tenths_of_every_peak_and_nothing_twice(runs):
     for case, of_case in runs.items():
         for name, run in of_case.items():
             whole = run.allocated + (run.tried or 0)
-            assert 0.9 * whole <= run.explained() <= whole, (case, name)
+            # Where memory ran out, less may have been allocated than at the peak before.
+            least = 0.9 * whole if run.fits else run.tried
+            assert least <= run.explained() <= whole, (case, name)
 
 
 def test_the_overview_says_what_was_measured(runs):
