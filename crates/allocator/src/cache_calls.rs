@@ -2,8 +2,9 @@
 //!
 //! The call leaves no event of its own, only a run of segments given back. Such a run also stands
 //! before a request that had no room. The two are told apart by what follows: a run that no new
-//! segment follows was a call; one that a new segment follows was a call too if the card could have
-//! held as much, for then `cudaMalloc` cannot have failed. Garbage collection makes such runs also.
+//! segment follows was a call, unless the request got what unmapping left of an oversize block; one
+//! that a new segment follows was a call too if the card could have held as much, for then
+//! `cudaMalloc` cannot have failed. Garbage collection makes such runs also.
 
 use recording::{Event, Recording};
 
@@ -39,6 +40,10 @@ impl CacheCalls {
                     let run = &events[at..end];
                     let had_room = now.saturating_add(taken) <= most && !is_garbage(run, &made);
                     !had_room && (waits(&events[..at]) || !could_serve(run, request, &made))
+                }
+                Some(request @ Event::Alloc { .. }) => {
+                    let lacked = left_of_oversize(&events[at..end], request, &made);
+                    lacked.is_some_and(|page| most < now.saturating_add(page))
                 }
                 _ => false,
             };
@@ -77,6 +82,26 @@ fn could_serve(run: &[Event], request: &Event, made: &Settings) -> bool {
         }
         _ => false,
     })
+}
+
+/// Did the request get the part in front of unmapped pages, of a block that its search had to leave
+/// alone by `max_split_size`? Then this is the page that it asked the card for in vain.
+fn left_of_oversize(run: &[Event], request: &Event, made: &Settings) -> Option<u64> {
+    let Event::Alloc { address, size, stream: of, pool: its, .. } = *request else { return None };
+    let size = made.round(size);
+    let page = made.page(SMALL_SIZE < size);
+    let left = run.iter().any(|event| match *event {
+        Event::SegmentUnmap { address: pages, size: unmapped, stream, pool } => {
+            // In front of the pages, and behind them, less than a page of the block stays.
+            let whole = unmapped.saturating_add(page.saturating_mul(2));
+            let front = pages.checked_sub(address);
+            (stream, pool) == (of, its)
+                && front.is_some_and(|front| size <= front && front < page)
+                && made.max_split_size < whole
+        }
+        _ => false,
+    });
+    (left && made.expands(its)).then_some(page)
 }
 
 /// Can the run come from garbage collection? It leaves the small pool alone, and pages.
@@ -158,6 +183,22 @@ mod tests {
         assert_eq!(calls(&format!("memory 100000000\n{start}{retry}")), [1]);
         assert!(calls("segment_free 0x200000 2097152\noom 512").is_empty());
     }
+
+    #[test]
+    fn a_run_that_leaves_a_part_for_the_request_is_none_if_the_card_was_full() {
+        let run = "settings max_split_size_mb:64,expandable_segments:True
+segment_map 0x10000000 125829120
+segment_unmap 0x12800000 62914560
+alloc 0x11900000 2097152";
+        assert!(calls(run).is_empty());
+        assert!(calls(&format!("memory 146800639\n{run}")).is_empty());
+        assert_eq!(calls(&format!("memory 146800640\n{run}")), [1]);
+        assert_eq!(calls(&run.replace("alloc 0x11900000", "alloc 0x16400000")), [1]);
+        assert_eq!(calls(&run.replace("split_size_mb:64", "split_size_mb:100")), [1]);
+        assert_eq!(calls(&run.replace("max_split_size_mb:64,", "")), [1]);
+        assert_eq!(calls(&format!("{run} stream 1")), [1]);
+    }
+
     #[test]
     fn a_request_does_not_give_back_what_it_could_have() {
         let run = "segment_alloc 0x200000 31457280\nsegment_free 0x200000 31457280\n\
