@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use allocator::{TieBreak, Timeline, replay, reproduce, validate};
+use allocator::{TieBreak, Timeline, UNLIMITED, replay, reproduce, validate};
 use recording::{Event, Recording};
 
 use crate::compare;
@@ -176,7 +176,13 @@ fn hides(recording: &Recording, ours: &Simulation, call: usize) -> bool {
     let group = group.take_while(|event| !matches!(event, Event::Alloc { .. }));
     let taken: i64 = group.map(|event| change(event).max(0)).sum();
     let usable = recording.about.memory_bytes - recording.about.context_bytes;
-    0 < taken && (ours.settings.collects_garbage() || (usable as i64) < reserved + taken)
+    // Nothing taken: the request may have got what unmapping left of an oversize block.
+    if taken == 0 {
+        let oversize =
+            ours.settings.expandable_segments && ours.settings.max_split_size != UNLIMITED;
+        return oversize && (usable as i64) < reserved + ours.settings.large_segment_size as i64;
+    }
+    ours.settings.collects_garbage() || (usable as i64) < reserved + taken
 }
 
 /// The trace a replay would have left.
