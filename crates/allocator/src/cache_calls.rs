@@ -2,8 +2,9 @@
 //!
 //! The call leaves no event of its own, only a run of segments given back. Such a run also stands
 //! before a request that had no room. The two are told apart by what follows: a run that no new
-//! segment follows was a call; one that a new segment follows was a call too if the card could have
-//! held as much, for then `cudaMalloc` cannot have failed. Garbage collection makes such runs also.
+//! segment follows was a call, unless the request got what unmapping left of an oversize block; one
+//! that a new segment follows was a call too if the card could have held as much, for then
+//! `cudaMalloc` cannot have failed. Garbage collection makes such runs also.
 
 use recording::{Event, Recording};
 
@@ -39,6 +40,11 @@ impl CacheCalls {
                     let run = &events[at..end];
                     let had_room = now.saturating_add(taken) <= most && !is_garbage(run, &made);
                     !had_room && (waits(&events[..at]) || !could_serve(run, request, &made))
+                }
+                Some(request @ Event::Alloc { .. }) => {
+                    let lacked = left_of_oversize(recording, (at, end), request, &made);
+                    let is_known = recording.about.memory_bytes != 0;
+                    is_known && lacked.is_some_and(|page| most < now.saturating_add(page))
                 }
                 _ => false,
             };
@@ -77,6 +83,50 @@ fn could_serve(run: &[Event], request: &Event, made: &Settings) -> bool {
         }
         _ => false,
     })
+}
+
+/// Did the request get the part in front of unmapped pages, of a block that its search had to leave
+/// alone by `max_split_size`? Then this is the page that it asked the card for in vain.
+fn left_of_oversize(
+    recording: &Recording,
+    (at, end): (usize, usize),
+    request: &Event,
+    made: &Settings,
+) -> Option<u64> {
+    let Event::Alloc { address, size, stream: of, pool: its, .. } = *request else { return None };
+    let size = made.round(size);
+    let page = made.page(SMALL_SIZE < size);
+    let left = recording.events[at..end].iter().any(|event| match *event {
+        Event::SegmentUnmap { address: pages, size: unmapped, stream, pool } => {
+            // In front of the pages, and behind them, less than a page of the block stays.
+            let whole = unmapped.saturating_add(page.saturating_mul(2));
+            let front = pages.checked_sub(address);
+            (stream, pool) == (of, its)
+                && front.is_some_and(|front| size <= front && front < page)
+                && made.max_split_size < whole
+                // A block that could grow would have been taken whole.
+                && was_mapped(recording, at, pages.saturating_add(unmapped))
+        }
+        _ => false,
+    });
+    (left && made.expands(its)).then_some(page)
+}
+
+/// Was there a page at this address before event `at`?
+fn was_mapped(recording: &Recording, at: usize, address: u64) -> bool {
+    let holds = |from: u64, size: u64| address.checked_sub(from).is_some_and(|into| into < size);
+    let about = |event: &&Event| match event {
+        Event::SegmentMap { address, size, .. } | Event::SegmentUnmap { address, size, .. } => {
+            holds(*address, *size)
+        }
+        _ => false,
+    };
+    let (before, after) = recording.events.split_at(at);
+    if let Some(last) = recording.start.iter().chain(before).rev().find(about) {
+        return !gives_back(last);
+    }
+    let kept = || recording.finish.iter().any(|segment| holds(segment.address, segment.size));
+    after.iter().find(about).map_or_else(kept, gives_back)
 }
 
 /// Can the run come from garbage collection? It leaves the small pool alone, and pages.
@@ -158,6 +208,29 @@ mod tests {
         assert_eq!(calls(&format!("memory 100000000\n{start}{retry}")), [1]);
         assert!(calls("segment_free 0x200000 2097152\noom 512").is_empty());
     }
+
+    #[test]
+    fn a_run_that_leaves_a_part_for_the_request_is_none_if_the_card_was_full() {
+        let run = "settings max_split_size_mb:64,expandable_segments:True
+memory 146800639
+segment_map 0x10000000 125829120
+segment_unmap 0x12800000 62914560
+alloc 0x11900000 2097152";
+        assert!(calls(run).is_empty());
+        let is_call = |from: &str, to: &str| {
+            assert!(run.contains(from));
+            assert_eq!(calls(&run.replace(from, to)), [1], "{to}");
+        };
+        is_call("memory 146800639", "memory 146800640");
+        is_call("memory 146800639", "");
+        is_call("alloc 0x11900000", "alloc 0x16400000");
+        is_call("split_size_mb:64", "split_size_mb:100");
+        is_call("max_split_size_mb:64,", "");
+        is_call("2097152", "2097152 stream 1");
+        // Nothing is mapped behind the pages: such a block can grow.
+        is_call("0x12800000 62914560", "0x12800000 83886080");
+    }
+
     #[test]
     fn a_request_does_not_give_back_what_it_could_have() {
         let run = "segment_alloc 0x200000 31457280\nsegment_free 0x200000 31457280\n\

@@ -12,7 +12,7 @@
 //! - `settings`, `conf`: what versions and users can change;
 //! - `allocator`, `free`, `release`, `expandable`: the state machine; `block`, `pool`: its data;
 //! - `source`, `recorded`: where segments come from;
-//! - `replay`, `reproduce`, `cache_calls`: feeding it with a recording;
+//! - `replay`, `reproduce`, `retry`, `cache_calls`: feeding it with a recording;
 //! - `rewind`, `state`, `front`: the state before a trace that begins in the middle of a run;
 //! - `floor`, `packing`: the least memory that does, for this allocator and for an ideal one;
 //! - [`fragments`]: how memory lies in pieces at one moment, and why a request found no room;
@@ -35,6 +35,7 @@ mod recorded;
 mod release;
 mod replay;
 mod reproduce;
+mod retry;
 mod rewind;
 mod settings;
 mod source;

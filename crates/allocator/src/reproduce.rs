@@ -9,8 +9,9 @@ use crate::allocator::Allocator;
 use crate::front::fronts;
 use crate::recorded::{Recorded, is_release, is_segment};
 use crate::replay::Player;
+use crate::retry::{hold_back, is_retry};
 use crate::rewind;
-use crate::settings::{Settings, UNLIMITED};
+use crate::settings::Settings;
 use crate::timeline::Timeline;
 
 /// The first place where a replay is not what was recorded.
@@ -69,7 +70,8 @@ pub(crate) fn reproduce_until(
     Reproduction { timeline: player.timeline(start), difference }
 }
 
-type Replayer<'a> = Player<Recorded<'a>>;
+/// Plays events on a card that answers as recorded.
+pub(crate) type Replayer<'a> = Player<Recorded<'a>>;
 
 /// Plays the events from `at` up to and with the next request or free; gives where to go on.
 fn step(player: &mut Replayer<'_>, events: &[Event], at: usize) -> usize {
@@ -134,93 +136,6 @@ fn completes_at_once(events: &[Event], at: usize) -> bool {
         ) => asked == address,
         _ => false,
     }
-}
-
-/// Was memory given back because the request at the end of the group had no room? Not if it could
-/// have had a free block, and not if no new segment follows: then `empty_cache` was called.
-fn is_retry(player: &mut Replayer<'_>, events: &[Event], (at, end): (usize, usize)) -> bool {
-    let makes = |event: &Event| is_segment(event) && !is_release(event);
-    let (size, stream, pool, place) = match events.get(end) {
-        Some(Event::Alloc { size, stream, pool, address, .. }) => {
-            (*size, *stream, *pool, Some(*address))
-        }
-        Some(Event::OutOfMemory { size, stream, pool, .. }) => (*size, *stream, *pool, None),
-        _ => return false,
-    };
-    let rounded = player.allocator.settings.round(size);
-    if place.is_some() && !events[at..end].iter().any(makes)
-        || player.allocator.would_find(rounded, stream, pool)
-    {
-        return false;
-    }
-    // Emptied before or by the request comes to the same, unless other rules give back too.
-    let settings = &player.allocator.settings;
-    let plain = settings.retries(pool)
-        && !settings.collects_garbage()
-        && settings.max_split_size == UNLIMITED;
-    plain || tried(player, events, (at, end), true) || tried(player, events, (at, end), false)
-}
-
-/// Does the request at the end of the group do what was recorded, if the group's frees `completed`
-/// before its search, or else while it waited for all streams?
-fn tried(
-    player: &Replayer<'_>,
-    events: &[Event],
-    (at, end): (usize, usize),
-    completed: bool,
-) -> bool {
-    let (size, stream, pool, place) = match events.get(end).copied() {
-        Some(Event::Alloc { size, stream, pool, address, .. }) => {
-            (size, stream, pool, Some(address))
-        }
-        Some(Event::OutOfMemory { size, stream, pool, .. }) => (size, stream, pool, None),
-        _ => return false,
-    };
-    let mut trial = player.allocator.clone();
-    let group = events[at..end].iter().take_while(|event| completed && !is_segment(event));
-    for event in group {
-        if let Event::FreeCompleted { address, .. } = event
-            && let Some(handle) = player.live(*address)
-        {
-            trial.complete_free(handle);
-        }
-    }
-    let got = trial.malloc(size, stream, pool).ok().map(|handle| trial.block(handle).0);
-    trial.source.close();
-    trial.source.difference.is_none() && got == place
-}
-
-/// Frees that complete because the request waits for all streams, which is after its search. Others
-/// completed before it, as all did if that explains what was recorded.
-fn hold_back(player: &Replayer<'_>, events: &[Event], (at, end): (usize, usize)) -> Vec<usize> {
-    let mut waiting = Vec::new();
-    for (index, event) in events.iter().enumerate().take(end).skip(at) {
-        if let Event::FreeCompleted { address, .. } = event
-            && let Some(handle) = player.live(*address)
-        {
-            waiting.push((index, handle));
-        }
-    }
-    if !waiting.is_empty() && tried(player, events, (at, end), true) {
-        return Vec::new();
-    }
-    if !waiting.is_empty() {
-        let mut trial = player.allocator.clone();
-        let (size, stream, pool) = match events.get(end).copied() {
-            Some(
-                Event::Alloc { size, stream, pool, .. }
-                | Event::OutOfMemory { size, stream, pool, .. },
-            ) => (size, stream, pool),
-            _ => return Vec::new(),
-        };
-        drop(trial.malloc(size, stream, pool));
-        trial.source.close();
-        if trial.source.difference.is_some() {
-            return Vec::new();
-        }
-        waiting.retain(|(_, handle)| !trial.is_pending(*handle));
-    }
-    waiting.into_iter().map(|(index, _)| index).collect()
 }
 
 /// The request or free that ends a group, and whether all of the group was replayed.

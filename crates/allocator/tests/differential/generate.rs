@@ -44,6 +44,12 @@ pub(crate) const CASES: &[Case] = &[
         ..PLAIN
     },
     Case {
+        name: "split size, expandable segments",
+        settings: "max_split_size_mb:32,expandable_segments:True",
+        since: (2, 5),
+        ..PLAIN
+    },
+    Case {
         name: "all together",
         settings: "garbage_collection_threshold:0.5,max_split_size_mb:64,roundup_power2_divisions:8",
         fractions: ALWAYS,
