@@ -90,6 +90,18 @@ def test_the_largest_batch_is_the_one_that_running_all_finds(fathom, sweep):
     assert answer["scaling"][0]["exponent"] == pytest.approx(1, abs=0.1)
 
 
+def test_causes_grow_as_they_were_measured_to(sweep):
+    words = ("--vary", "batch-size=8,16,32", "--memory", "24GiB", "--causes")
+    answer, done = sweep(*words, command=(PYTHON, BLOCKS, "--batch-size", "4"))
+    assert done.returncode == 0, done.stderr
+    exponents = {row["of"]: row["exponent"] for row in answer["scaling"]}
+    shares = {row["of"]: row["share_of_peak"] for row in answer["scaling"]}
+    assert exponents["peak_allocated_bytes"] == pytest.approx(1, abs=0.1)
+    assert exponents["model-state"] == 0 and exponents["activations"] == pytest.approx(1, abs=0.1)
+    assert 0.9 <= sum(shares.values()) - shares["peak_allocated_bytes"] <= 1
+    assert "constant whatever batch-size" in " ".join(done.stdout.split())
+
+
 def test_answers_are_remembered_until_a_file_changes(sweep, tmp_path):
     script = tmp_path / "train.py"
     script.write_text(BLOCKS.read_text())
