@@ -1,6 +1,8 @@
 //! What may be done, and how far each changes results. Nothing here has been tried: `fit` tries.
 
 use crate::label::Label;
+use crate::scene::Scene;
+use crate::words::is_spread;
 
 /// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,20 @@ pub(crate) const TABLE: [(&str, Label, &str); 29] = [
     ("whole-checkpoint", Label::NumericallyEqual, "checkpoint the modules that the switch does not reach"),
     ("zero-grad", Label::Exact, "optimizer.zero_grad(set_to_none=True) right after optimizer.step()"),
 ];
+
+/// What may be done about activations. Checkpointing brings back what one block keeps: it helps where
+/// many blocks keep a little each.
+pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> {
+    let mut ids = Vec::new();
+    if is_spread(scene, saved) {
+        ids.push("checkpoint");
+    }
+    if scene.anatomy.facts.of("autocast").is_empty() {
+        ids.push("amp-bf16");
+    }
+    ids.extend(["batch", "accumulate", "inputs"]);
+    remedies(&ids)
+}
 
 /// Remedies of the table.
 pub(crate) fn remedies(ids: &[&str]) -> Vec<Remedy> {

@@ -14,6 +14,11 @@ const number = (title, value, text) => ({
 });
 const words = (title, value) => ({ title, value, text: value, isNumber: false });
 const field = (name) => (row) => row[name] ?? "";
+const blocks = number(
+  "blocks",
+  (row) => row.count,
+  (row) => countText(row.count),
+);
 const share = (report) =>
   number(
     "share",
@@ -44,11 +49,7 @@ const TABLES = {
       words("function", field("function")),
       number("bytes", (row) => row.bytes),
       share(report),
-      number(
-        "blocks",
-        (row) => row.count,
-        (row) => countText(row.count),
-      ),
+      blocks,
     ],
   },
   tensors: {
@@ -75,11 +76,7 @@ const TABLES = {
       words("operator", (row) => row.name || "no operator"),
       number("bytes", (row) => row.bytes),
       share(report),
-      number(
-        "blocks",
-        (row) => row.count,
-        (row) => countText(row.count),
-      ),
+      blocks,
     ],
   },
   phases: {
@@ -104,11 +101,7 @@ const TABLES = {
     columns: () => [
       number("each step", (row) => row.bytes_per_step),
       number("at the last", (row) => row.bytes),
-      number(
-        "blocks",
-        (row) => row.count,
-        (row) => countText(row.count),
-      ),
+      blocks,
       words("category", (row) => plainWords(row.category)),
       words("held by", field("held_by")),
       words("module", field("module")),

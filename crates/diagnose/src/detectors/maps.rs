@@ -6,10 +6,10 @@ use anatomy::bytes;
 use recording::{Category, Phase};
 
 use crate::finding::Finding;
-use crate::remedies::{Remedy, remedies};
+use crate::remedies::of_activations;
 use crate::roles::{Role, role};
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::{is_spread, modules, plural, roles, times};
+use crate::words::{modules, plural, roles, times};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let definite = claims.free(scene, is_map);
@@ -72,22 +72,9 @@ fn describe(scene: &Scene<'_>, size: &[u64], group: &[usize], finding: Finding) 
             [_] => "batch × channels × positions".to_owned(),
             _ => "batch × channels × height × width".to_owned(),
         },
-        remedies: choose(scene, &saved),
+        remedies: of_activations(scene, &saved),
         ..finding
     }
-}
-
-/// Checkpointing brings back what one block keeps: it helps where many blocks keep a little each.
-fn choose(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> {
-    let mut ids = Vec::new();
-    if is_spread(scene, saved) {
-        ids.push("checkpoint");
-    }
-    if scene.anatomy.facts.of("autocast").is_empty() {
-        ids.push("amp-bf16");
-    }
-    ids.extend(["batch", "accumulate", "inputs"]);
-    remedies(&ids)
 }
 
 fn part(scene: &Scene<'_>, group: &[usize], is_wanted: impl Fn(&Thing<'_>) -> bool) -> Vec<usize> {

@@ -6,9 +6,9 @@ use anatomy::bytes;
 use recording::{Category, Phase};
 
 use crate::finding::Finding;
-use crate::remedies::{Remedy, remedies};
+use crate::remedies::of_activations;
 use crate::scene::{Claims, Scene};
-use crate::words::{below, is_number, is_spread, plural, roles};
+use crate::words::{below, is_number, plural, roles};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let mut of_region: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -90,7 +90,7 @@ fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) 
         title: format!("{kind}{of_rows} {name}"),
         explanation: explanation.trim_end().to_owned(),
         scales: "batch × tokens × features".to_owned(),
-        remedies: choose(scene, &saved),
+        remedies: of_activations(scene, &saved),
         ..finding
     }
 }
@@ -126,17 +126,4 @@ fn text_of(rows: &[u64]) -> String {
         [rows] => format!("{rows} rows"),
         _ => format!("{} rows", crate::words::times(rows)),
     }
-}
-
-/// Checkpointing brings back what one block keeps: it helps where many keep a little each.
-fn choose(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> {
-    let mut ids = Vec::new();
-    if is_spread(scene, saved) {
-        ids.push("checkpoint");
-    }
-    if scene.anatomy.facts.of("autocast").is_empty() {
-        ids.push("amp-bf16");
-    }
-    ids.extend(["batch", "accumulate", "inputs"]);
-    remedies(&ids)
 }
