@@ -9,13 +9,16 @@ use crate::scene::{Claims, Scene};
 /// Less than this part of what is reserved, in percent, is as it should be.
 const LEAST: u64 = 5;
 
+/// And so is less than two of the smallest segments, which a toy needs too.
+const SEGMENTS: u64 = 4 << 20;
+
 pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
     let refusal = scene.anatomy.out_of_memory.as_ref();
     let is_refused = refusal.is_some_and(|refusal| std::ptr::eq(&refusal.at, scene.at));
     let reserved =
         if is_refused { scene.at.reserved } else { scene.anatomy.reserved_peak.reserved };
     let idle = reserved.saturating_sub(scene.at.allocated);
-    if idle == 0 || u128::from(idle) * 100 < u128::from(reserved) * u128::from(LEAST) {
+    if idle < SEGMENTS || u128::from(idle) * 100 < u128::from(reserved) * u128::from(LEAST) {
         return Vec::new();
     }
     let (segments, holes) =
