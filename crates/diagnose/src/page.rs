@@ -15,7 +15,7 @@ pub const FINDINGS: [(&str, &str); 27] = [
     ("duplicates *", "A copy (clone, contiguous, cat, a cast) whose source is alive too. A view is no copy."),
     ("evaluation-with-grad", "The peak is in an evaluation that builds a graph, and no backward pass follows."),
     ("feature-maps", "Maps of convolutional networks by their size: inputs of convolutions, norm layers, activation functions; gradients of such maps on their way."),
-    ("fragmentation *", "Reserved by PyTorch beyond what its tensors take, if it is 5 % or more."),
+    ("fragmentation *", "Reserved by PyTorch beyond what its tensors take, if it is 5 % or more and at least 4 MiB."),
     ("frozen-layers-save *", "Activations that only layers without trainable parameters keep."),
     ("gradient-buckets", "Buckets of `DistributedDataParallel`: a second set of gradients."),
     ("gradients-in-forward", "Gradients that are alive under a forward pass: of the last step (the place of `zero_grad`), or of earlier batches of this one (accumulation)."),
