@@ -1,7 +1,8 @@
 //! Starts a command on the phantom and waits for it.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -141,12 +142,28 @@ impl Launch {
 
     /// Runs the command to its end, or to the timeout.
     pub(crate) fn run(&self, words: &[String], settings: &Settings, run: &Path) -> Result<Ended> {
+        self.start(self.command(words, settings, run), &words[0], settings)
+    }
+
+    /// The same, with all that it prints in a file.
+    pub(crate) fn run_quietly(
+        &self,
+        words: &[String],
+        settings: &Settings,
+        run: &Path,
+        log: &Path,
+    ) -> Result<Ended> {
+        let log = File::create(log)?;
+        let mut command = self.command(words, settings, run);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        self.start(command, &words[0], settings)
+    }
+
+    fn start(&self, mut command: Command, name: &str, settings: &Settings) -> Result<Ended> {
         let interrupted = catch_interrupts();
         let began = Instant::now();
-        let mut child = self
-            .command(words, settings, run)
-            .spawn()
-            .with_context(|| format!("`{}` could not be started", words[0]))?;
+        let mut child =
+            command.spawn().with_context(|| format!("`{name}` could not be started"))?;
         let deadline = settings.timeout.map(|seconds| began + Duration::from_secs(seconds));
         let (status, timed_out) = wait(&mut child, deadline)?;
         Ok(Ended {

@@ -1,6 +1,7 @@
 //! The command: flags, files, processes and exit codes. Everything else is in the other crates.
 
 mod cache;
+mod ci;
 mod cli;
 mod commands;
 mod configs;
@@ -9,6 +10,7 @@ mod error;
 mod export;
 mod fitting;
 mod fragments;
+mod gate;
 mod growth;
 mod launch;
 mod load;
@@ -17,6 +19,7 @@ mod page;
 mod progress;
 mod python;
 mod runner;
+mod scripts;
 mod settings;
 mod shortage;
 mod stubs;
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(arguments) => commands::run(&arguments),
+        Command::Check(arguments) => commands::check(&arguments),
         Command::Fit(arguments) => commands::fit(&arguments),
         Command::Sweep(arguments) => commands::sweep(&arguments),
         Command::Replay(arguments) => commands::replay(&arguments),

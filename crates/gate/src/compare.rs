@@ -171,6 +171,13 @@ fn remarks(before: &Baseline, now: &Baseline) -> Vec<String> {
     differs("torch", &before.torch, &now.torch);
     differs("cuDNN", &before.cudnn, &now.cudnn);
     differs("workspaces", &before.workspaces, &now.workspaces);
+    let memory = |baseline: &Baseline| baseline.card.as_ref().map(|card| card.memory_bytes);
+    if let (Some(before), Some(now)) = (memory(before), memory(now))
+        && before != now
+    {
+        let text = anatomy::bytes::text;
+        remarks.push(format!("the baseline's card has {}, this one {}", text(before), text(now)));
+    }
     if before.steps != now.steps {
         let (before, now) = (before.steps, now.steps);
         remarks.push(format!("the baseline is of {before} steps, this run of {now}"));

@@ -106,7 +106,9 @@ pub fn read(text: &str) -> Result<Baseline, Error> {
     match value.get("schema").and_then(serde_json::Value::as_str) {
         Some(SCHEMA) => {}
         Some(other) => {
-            return Err(Error::Schema(other.chars().filter(|c| !c.is_control()).take(60).collect()));
+            return Err(Error::Schema(
+                other.chars().filter(|c| !c.is_control()).take(60).collect(),
+            ));
         }
         None => return Err(Error::Form("it has no `schema`".to_owned())),
     }

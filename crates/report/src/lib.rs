@@ -1,9 +1,11 @@
 //! What a run has shown, rendered for people and for programs.
 //!
 //! Given a [`Run`], [`terminal`] gives text and [`json`] the versioned mirror `fathom.report/1`.
-//! An [`Explanation`] is the same for a file without a run. Nothing is computed here that they do not
+//! [`check`] renders what a gate found, for people and for CI. An [`Explanation`] is the same for a file without a run. Nothing is computed here that they do not
 //! already hold.
 
+mod baseline;
+pub mod check;
 mod explain;
 pub mod fit;
 pub mod fragments;
@@ -17,8 +19,11 @@ mod terminal;
 mod why;
 
 pub use anatomy::bytes;
+pub use baseline::baseline;
 pub use explain::{Explanation, explain};
 pub use json::{explain as explain_json, json};
-pub use run::{Card, FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Workspaces};
+pub use run::{
+    Against, Card, FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Workspaces,
+};
 pub use sections::Unfold;
-pub use terminal::{Palette, terminal};
+pub use terminal::{Palette, headline, terminal};

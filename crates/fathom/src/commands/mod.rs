@@ -1,5 +1,6 @@
 //! One function per verb.
 
+mod check;
 mod doctor;
 mod explain;
 mod fit;
@@ -10,6 +11,7 @@ mod replay;
 mod run;
 mod sweep;
 
+pub(crate) use check::check;
 pub(crate) use doctor::doctor;
 pub(crate) use explain::{explain, explanation};
 pub(crate) use fit::fit;
