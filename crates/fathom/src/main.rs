@@ -16,6 +16,7 @@ mod launch;
 mod load;
 mod outcome;
 mod page;
+mod place;
 mod progress;
 mod python;
 mod runner;
