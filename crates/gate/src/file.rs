@@ -24,9 +24,8 @@ pub enum Error {
     Name,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct File {
-    schema: String,
     gpu: Option<Gpu>,
     torch: String,
     cudnn: String,
@@ -80,23 +79,35 @@ pub fn write(baseline: &Baseline) -> String {
         bytes: module.bytes,
     };
     let category = |(name, bytes): &(String, u64)| Category { name: name.clone(), bytes: *bytes };
-    let file = File {
-        schema: SCHEMA.to_owned(),
-        gpu: baseline.card.as_ref().map(gpu),
-        torch: baseline.torch.clone(),
-        cudnn: baseline.cudnn.clone(),
-        workspaces: baseline.workspaces.clone(),
-        steps: baseline.steps,
-        peak: Peak {
-            allocated_bytes: baseline.peaks.allocated,
-            reserved_bytes: baseline.peaks.reserved,
-            device_bytes: baseline.peaks.device,
-        },
-        categories: baseline.categories.iter().map(category).collect(),
-        modules: listed.iter().map(kind).collect(),
-        unlisted_modules_bytes: baseline.unlisted_bytes.saturating_add(unlisted),
+    let peak = Peak {
+        allocated_bytes: baseline.peaks.allocated,
+        reserved_bytes: baseline.peaks.reserved,
+        device_bytes: baseline.peaks.device,
     };
-    serde_json::to_string_pretty(&file).expect("plain data serialises") + "\n"
+    let fields = [
+        ("schema", json(SCHEMA)),
+        ("gpu", json(&baseline.card.as_ref().map(gpu))),
+        ("torch", json(&baseline.torch)),
+        ("cudnn", json(&baseline.cudnn)),
+        ("workspaces", json(&baseline.workspaces)),
+        ("steps", json(&baseline.steps)),
+        ("peak", json(&peak)),
+        ("categories", rows(baseline.categories.iter().map(category))),
+        ("modules", rows(listed.iter().map(kind))),
+        ("unlisted_modules_bytes", json(&baseline.unlisted_bytes.saturating_add(unlisted))),
+    ];
+    let fields = fields.map(|(name, value)| format!("\n  \"{name}\": {value}"));
+    format!("{{{}\n}}\n", fields.join(","))
+}
+
+fn json<T: Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).expect("plain data serialises")
+}
+
+/// One line for each row: a diff shows what changed, and no more.
+fn rows<T: Serialize>(list: impl Iterator<Item = T>) -> String {
+    let rows: Vec<String> = list.map(|row| format!("\n    {}", json(&row))).collect();
+    if rows.is_empty() { "[]".to_owned() } else { format!("[{}\n  ]", rows.join(",")) }
 }
 
 /// Reads what [`write`] wrote.

@@ -71,9 +71,9 @@ pub(crate) fn rows(against: &Against) -> Vec<(&'static str, String)> {
         against.file
     );
     let parts = parts(&against.comparison);
-    let parts = parts.iter().map(|part| {
-        format!("{} {:>11}  {}", begin(&part.name, NAME), part.change(), part.from_to())
-    });
+    let parts = parts
+        .iter()
+        .map(|part| format!("{} {:>11}  {}", begin(&part.name, NAME), part.change(), part.both()));
     let shrank = (*kind == Kind::Shrank)
         .then(|| "less than before: `--save-baseline` keeps it from growing back".to_owned());
     std::iter::once(peaks)
@@ -99,8 +99,8 @@ impl Part {
         self.before.map_or(String::new(), |before| signed(Change { before, after: self.after }))
     }
 
-    /// `10.50 GiB → 11.50 GiB`.
-    pub(crate) fn from_to(&self) -> String {
+    /// Both sizes: `10.50 GiB → 11.50 GiB`.
+    pub(crate) fn both(&self) -> String {
         let before = self.before.map_or("not listed".to_owned(), bytes::text);
         format!("{before} → {}", bytes::text(self.after))
     }

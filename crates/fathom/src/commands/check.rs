@@ -1,7 +1,7 @@
 //! `fathom check`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use report::check::{self, Check};
@@ -72,7 +72,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
 }
 
 /// The scripts that were asked for, with all that can be wrong about them found before the first runs.
-fn entries(file: &PathBuf, arguments: &CheckArguments) -> Result<Vec<Entry>> {
+fn entries(file: &Path, arguments: &CheckArguments) -> Result<Vec<Entry>> {
     let scripts = read_file(file)?.script;
     let mut entries: Vec<Entry> = Vec::new();
     let mut names = Vec::new();

@@ -51,7 +51,13 @@ impl Check {
     }
 
     fn needs(&self) -> String {
-        self.run.peak.as_ref().map_or("–".to_owned(), |peak| bytes::text(peak.device_bytes))
+        let size = self.run.peak.as_ref().map(|peak| bytes::text(peak.device_bytes));
+        match (size, &self.run.out_of_memory) {
+            (None, _) => "–".to_owned(),
+            (Some(size), None) => size,
+            // What it had when more was refused.
+            (Some(size), Some(_)) => format!("> {size}"),
+        }
     }
 
     /// The limit that holds: the budget, else the card's memory.
@@ -75,7 +81,7 @@ impl Check {
             reasons.extend(
                 parts
                     .iter()
-                    .map(|part| format!("{}: {} {}", part.name, part.from_to(), part.change())),
+                    .map(|part| format!("{}: {} {}", part.name, part.both(), part.change())),
             );
             reasons.extend(against.comparison.remarks.iter().cloned());
         }

@@ -8,7 +8,7 @@ use crate::terminal::Palette;
 /// Columns of names, cards and sizes.
 const NAME: usize = 28;
 const CARD: usize = 12;
-const SIZE: usize = 10;
+const SIZE: usize = 11;
 
 /// `pass  train   rtx3090   15.87 GiB of 20.00 GiB`, and below it why not.
 pub fn row(check: &Check, palette: Palette) -> String {
