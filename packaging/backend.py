@@ -6,18 +6,17 @@ import subprocess
 from pathlib import Path
 
 import maturin
-from maturin import build_sdist, get_requires_for_build_sdist, get_requires_for_build_wheel, prepare_metadata_for_build_wheel
+from maturin import get_requires_for_build_wheel, prepare_metadata_for_build_wheel
 
-__all__ = [
-    "build_sdist",
-    "build_wheel",
-    "get_requires_for_build_sdist",
-    "get_requires_for_build_wheel",
-    "prepare_metadata_for_build_wheel",
-]
+__all__ = ["build_sdist", "build_wheel", "get_requires_for_build_wheel", "prepare_metadata_for_build_wheel"]
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = "libfathom_phantom.so"
+
+
+def build_sdist(folder, settings=None):
+    """maturin packs the crates that the command depends on, and the phantom is none of them."""
+    raise NotImplementedError("there is no source distribution: build the wheel in the repository, with `make wheel`")
 
 
 def build_wheel(folder, settings=None, metadata=None):

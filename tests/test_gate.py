@@ -122,6 +122,23 @@ def test_growth_is_named_and_annotated_at_its_line(fathom, project):
     assert summary.startswith("before\n### ❌ GPU memory") and "**grew**" in summary
 
 
+def test_a_script_that_no_longer_uses_the_card_does_not_pass(fathom, project):
+    flags = ("--gpu", "rtx3090", "--baseline", "memory/small.json")
+    report, done = fathom(PYTHON, "-c", "pass", flags=flags, cwd=project)
+    assert (done.returncode, report["verdict"]) == (3, "script_failed")
+    assert "the script did not use the GPU, its baseline did" in done.stdout
+
+
+def test_no_baseline_is_made_of_what_did_not_run(fathom, tmp_path):
+    def save(text):
+        return fathom.command("run", "--save-baseline", "b.json", "--", PYTHON, "-c", text, cwd=tmp_path)
+
+    assert save("raise SystemExit(1)").returncode == 3
+    done = save("pass")
+    assert done.returncode == 2 and "`b.json` was not written: the script did not use the GPU" in done.stderr
+    assert not (tmp_path / "b.json").exists()
+
+
 # -- bad input, found before anything runs -------------------------------------------------------------
 
 

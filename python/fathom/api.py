@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -61,9 +63,7 @@ def run(
     program = binary.find()
     if program is None:
         raise Error("the command `fathom` was not found", "`make build` makes it; a wheel brings it along")
-    kept = None if out is not None else tempfile.TemporaryDirectory(prefix="fathom-")
-    folder = os.path.abspath(out if kept is None else kept.name)
-    command = words_of(target, arguments, keywords, os.fspath(python or sys.executable), folder)
+    folder = tempfile.mkdtemp(prefix="fathom-") if out is None else os.path.abspath(out)
     flags = {
         "gpu": gpu,
         "memory": memory,
@@ -78,12 +78,21 @@ def run(
     }
     typed = [word for name, value in flags.items() if value is not None for word in (f"--{name}", str(value))]
     asked = [word for question in ask for word in ("--ask", question)]
-    words = [program, "run", "--quiet", "--out", folder, *typed, *asked, "--", *command]
-    code, output = start(words, cwd, {**os.environ, **(env or {})})
-    if code == 2:
-        raise refusal(output)
-    with open(os.path.join(folder, "report.json"), encoding="utf-8") as file:
-        return Report.of(json.load(file), output, folder, kept)
+    try:
+        command = words_of(target, arguments, keywords, os.fspath(python or sys.executable), folder)
+        words = [program, "run", "--quiet", "--out", folder, *typed, *asked, "--", *command]
+        code, output = start(words, cwd, {**os.environ, **(env or {})})
+        if code == 2:
+            raise refusal(output)
+        with open(os.path.join(folder, "report.json"), encoding="utf-8") as file:
+            report = Report.of(json.load(file), output, folder)
+    except BaseException:
+        if out is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if out is None:
+        weakref.finalize(report, shutil.rmtree, folder, ignore_errors=True)
+    return report
 
 
 def words_of(target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], python: str, folder: str) -> list[str]:

@@ -14,8 +14,10 @@ import linecache
 import os
 import pickle
 import pickletools
+import site
 import symtable
 import sys
+import sysconfig
 import types
 from typing import Any
 
@@ -24,12 +26,12 @@ def pack(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], fo
     """Writes what `call.py` needs into a folder; gives the file to hand to it."""
     check(function)
     order: dict[str, Any] = {"name": function.__qualname__, "path": own_path()}
-    main = sys.modules["__main__"]
+    script: str | None = getattr(sys.modules["__main__"], "__file__", None)
     luggage = Luggage()
     if function.__module__ != "__main__":
         order["module"] = function.__module__
-    elif getattr(main, "__file__", None):
-        order["file"] = os.path.abspath(main.__file__)
+    elif script:
+        order["file"] = os.path.abspath(script)
     else:
         luggage.add(function.__name__, function, function.__name__)
         order["file"] = os.path.join(folder, "notebook.py")
@@ -64,8 +66,10 @@ def refused(message: str, name: str = "", hint: str = "") -> Exception:
 
 def own_path() -> list[str]:
     """What this process added to the interpreter's own path; another Python has its own packages."""
-    roots = tuple({os.path.abspath(root) + os.sep for root in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
-    return [path for path in map(os.path.abspath, sys.path) if not path.startswith(roots)]
+    installed = [*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages()]
+    roots = tuple(os.path.abspath(path) + os.sep for path in installed)
+    own = [path for path in map(os.path.abspath, sys.path) if not (path + os.sep).startswith(roots)]
+    return [path for path in own if not os.path.basename(path).startswith("python") or not path.endswith(".zip")]
 
 
 def write(path: str, value: Any) -> str:

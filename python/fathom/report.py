@@ -152,15 +152,14 @@ class Report:
     json: dict[str, Any] = field(default_factory=dict, compare=False)
     output: str = ""
     folder: str = ""
-    kept: Any = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, data: dict[str, Any], output: str = "", folder: str = "", kept: Any = None) -> Report:
-        """From the JSON; `kept` holds the folder for as long as the report lives."""
-        report = view(cls, data)
+    def of(cls, data: dict[str, Any], output: str = "", folder: str = "") -> Report:
+        """From the JSON, what was printed, and the folder of the run's files."""
+        report: Report = view(cls, data)
         printed = output.removesuffix(report.headline + "\n")
-        changes = {"json": data, "output": printed, "folder": folder, "kept": kept, "notes": tuple(data.get("notes") or ())}
-        return dataclasses.replace(report, **changes)
+        notes = tuple(data.get("notes") or ())
+        return dataclasses.replace(report, json=data, output=printed, folder=folder, notes=notes)
 
     @property
     def fits(self) -> bool:
@@ -192,7 +191,7 @@ class Page:
     """A page on disk, for `open`, for a browser, and for a notebook."""
 
     path: str
-    report: Report = field(repr=False)  # the folder must live
+    report: Report = field(repr=False)  # its folder is gone when it is
 
     def __fspath__(self) -> str:
         return self.path
@@ -210,7 +209,7 @@ def view(kind: Any, data: dict[str, Any]) -> Any:
     """An object of a kind from JSON; what it does not know is left out, what is missing is None."""
     known = {}
     for its in dataclasses.fields(kind):
-        if its.name in ("json", "output", "folder", "kept", "notes"):
+        if its.name in ("json", "output", "folder", "notes"):
             continue
         value, of = data.get(its.name.rstrip("_")), its.metadata.get("of")
         if of is not None and isinstance(value, list):

@@ -36,6 +36,11 @@ impl Gate {
     /// Compares; a run that fits and has grown does not pass.
     pub(crate) fn judge(&self, run: &mut Run) {
         let Some((path, before)) = &self.against else { return };
+        if run.verdict == Verdict::Fits && run.peak.is_none() {
+            // A gate that lets this through would never close again.
+            (run.verdict, run.exit_code) = (Verdict::ScriptFailed, 3);
+            run.failure = Some("the script did not use the GPU, its baseline did".to_owned());
+        }
         let Some(now) = report::baseline(run) else { return };
         let comparison = compare(before, &now, self.margin);
         if comparison.kind == Kind::Grew && run.verdict == Verdict::Fits {
@@ -48,15 +53,15 @@ impl Gate {
     /// Writes the run as a baseline, if that was asked for; gives the file that was written.
     pub(crate) fn save(&self, run: &Run) -> Result<Option<&Path>> {
         let Some(path) = &self.save else { return Ok(None) };
-        let baseline = report::baseline(run).ok_or_else(|| {
-            Hinted::error(
-                format!(
-                    "`{}` was not written: the run did not come to its end on the card",
-                    path.display()
-                ),
-                "a baseline needs a run that fits; see what the report says",
-            )
-        })?;
+        let Some(baseline) = report::baseline(run) else {
+            let why = format!("`{}` was not written", path.display());
+            if run.verdict == Verdict::Fits {
+                let hint = "a baseline needs a script that uses it";
+                return Err(Hinted::error(format!("{why}: the script did not use the GPU"), hint));
+            }
+            eprintln!("fathom: {why}: the run did not come to its end on the card");
+            return Ok(None);
+        };
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make `{}`", folder.display()))?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use report::check::{self, Check};
 use report::{Palette, Verdict};
 
-use crate::cli::{CheckArguments, RunArguments};
+use crate::cli::CheckArguments;
 use crate::error::Hinted;
 use crate::gate::Gate;
 use crate::launch::Launch;
@@ -23,9 +23,10 @@ const EXAMPLE: &str = "write `fathom.toml` with, for each script, `[[script]]`, 
 /// A script, ready to be run.
 struct Entry {
     name: String,
-    arguments: RunArguments,
+    command: Vec<String>,
     settings: Settings,
     gate: Gate,
+    launch: Launch,
 }
 
 /// Runs the scripts of `fathom.toml`, one after another; 0 if all pass.
@@ -92,7 +93,8 @@ fn entries(file: &Path, arguments: &CheckArguments) -> Result<Vec<Entry>> {
         let settings = Settings::resolve(&typed).with_context(in_script)?;
         let save = settings.baseline.clone().filter(|_| arguments.update_baselines);
         let gate = Gate::open(&settings, save.as_deref()).with_context(in_script)?;
-        entries.push(Entry { name, arguments: typed, settings, gate });
+        let launch = Launch::prepare(&typed.command).with_context(in_script)?;
+        entries.push(Entry { name, command: typed.command, settings, gate, launch });
     }
     if scripts.is_empty() {
         return Err(Hinted::error(format!("`{}` has no scripts", file.display()), EXAMPLE));
@@ -107,9 +109,7 @@ fn entries(file: &Path, arguments: &CheckArguments) -> Result<Vec<Entry>> {
 }
 
 fn run(entry: &Entry, is_verbose: bool) -> Result<Check> {
-    let Entry { name, arguments, settings, gate } = entry;
-    let command = &arguments.command;
-    let launch = Launch::prepare(command).with_context(|| format!("in the script `{name}`"))?;
+    let Entry { name, command, settings, gate, launch } = entry;
     let folder = tempfile::Builder::new().prefix("fathom-check-").tempdir()?;
     let log = folder.path().join("output");
     let ended = match is_verbose {
@@ -125,9 +125,8 @@ fn run(entry: &Entry, is_verbose: bool) -> Result<Check> {
         lines[lines.len().saturating_sub(SHOWN_LINES)..]
             .iter()
             .for_each(|line| eprintln!("{line}"));
-    } else if run.out_of_memory.is_none()
-        && let Some(path) = gate.save(&run)?
-    {
+    }
+    if let Some(path) = gate.save(&run)? {
         eprintln!("fathom: wrote {}", path.display());
     }
     Ok(Check { name: name.clone(), command: command.join(" "), run })
