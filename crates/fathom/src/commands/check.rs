@@ -7,10 +7,11 @@ use anyhow::{Context, Result};
 use report::check::{self, Check};
 use report::{Palette, Verdict};
 
-use crate::cli::CheckArguments;
+use crate::cli::{CheckArguments, RunArguments};
 use crate::error::Hinted;
 use crate::gate::Gate;
 use crate::launch::Launch;
+use crate::scripts::Script;
 use crate::settings::{Settings, find_file, read_file};
 use crate::{ci, outcome};
 
@@ -75,37 +76,39 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
 /// The scripts that were asked for, with all that can be wrong about them found before the first runs.
 fn entries(file: &Path, arguments: &CheckArguments) -> Result<Vec<Entry>> {
     let scripts = read_file(file)?.script;
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut names = Vec::new();
-    for script in &scripts {
-        let (name, typed) = script.typed()?;
-        if names.contains(&name) {
-            return Err(Hinted::error(
-                format!("`{}` has two scripts with the name `{name}`", file.display()),
-                "give each its own `name`",
-            ));
-        }
-        names.push(name.clone());
-        if !arguments.names.is_empty() && !arguments.names.contains(&name) {
-            continue;
-        }
-        let in_script = || format!("in the script `{name}`");
-        let settings = Settings::resolve(&typed).with_context(in_script)?;
-        let save = settings.baseline.clone().filter(|_| arguments.update_baselines);
-        let gate = Gate::open(&settings, save.as_deref()).with_context(in_script)?;
-        let launch = Launch::prepare(&typed.command).with_context(in_script)?;
-        entries.push(Entry { name, command: typed.command, settings, gate, launch });
-    }
+    let scripts: Vec<(String, RunArguments)> =
+        scripts.iter().map(Script::typed).collect::<Result<_>>()?;
+    let shown = file.display();
     if scripts.is_empty() {
-        return Err(Hinted::error(format!("`{}` has no scripts", file.display()), EXAMPLE));
+        return Err(Hinted::error(format!("`{shown}` has no scripts"), EXAMPLE));
+    }
+    let names: Vec<&String> = scripts.iter().map(|(name, _)| name).collect();
+    let twice = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
+    if let Some((_, name)) = twice {
+        let message = format!("`{shown}` has two scripts with the name `{name}`");
+        return Err(Hinted::error(message, "give each its own `name`"));
     }
     if let Some(unknown) = arguments.names.iter().find(|name| !names.contains(name)) {
-        return Err(Hinted::error(
-            format!("`{}` has no script `{unknown}`", file.display()),
-            format!("it has: {}", names.join(", ")),
-        ));
+        let all: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+        let message = format!("`{shown}` has no script `{unknown}`");
+        return Err(Hinted::error(message, format!("it has: {}", all.join(", "))));
     }
-    Ok(entries)
+    let is_wanted = |name: &String| arguments.names.is_empty() || arguments.names.contains(name);
+    let wanted = scripts.iter().filter(|(name, _)| is_wanted(name));
+    wanted
+        .map(|(name, typed)| {
+            entry(name, typed, arguments.update_baselines)
+                .with_context(|| format!("in the script `{name}`"))
+        })
+        .collect()
+}
+
+fn entry(name: &str, typed: &RunArguments, update_baseline: bool) -> Result<Entry> {
+    let settings = Settings::resolve(typed)?;
+    let save = settings.baseline.as_deref().filter(|_| update_baseline);
+    let gate = Gate::open(&settings, save)?;
+    let launch = Launch::prepare(&typed.command)?;
+    Ok(Entry { name: name.to_owned(), command: typed.command.clone(), settings, gate, launch })
 }
 
 fn run(entry: &Entry, is_verbose: bool) -> Result<Check> {
