@@ -221,6 +221,8 @@ def test_marked_tests_run_on_the_phantom(pytester, monkeypatch, fathom):
     for name in [name for name in environment() if name.startswith("PYTEST_")]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     pytester.makepyfile(test_marked=TESTS, test_other="def test_other():\n    import sys\n    assert 'torch' not in sys.modules")
     words = ("-p", "fathom.pytest_plugin", "--strict-markers", "--junitxml", "junit.xml", "-p", "no:cacheprovider")
     result = pytester.run(PYTHON, "-m", "pytest", *words)
