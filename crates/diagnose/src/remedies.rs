@@ -24,7 +24,7 @@ pub(crate) const TABLE: [(&str, Label, &str); 29] = [
     ("batch", Label::ChangesStatistics, "a smaller batch"),
     ("bucket-view", Label::Exact, "DistributedDataParallel(…, gradient_as_bucket_view=True)"),
     ("channels-last", Label::NumericallyEqual, "model.to(memory_format=torch.channels_last): other convolution kernels, other workspaces"),
-    ("checkpoint", Label::Exact, "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"),
+    ("checkpoint", Label::NumericallyEqual, "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"),
     ("chunked-cross-entropy", Label::NumericallyEqual, "logits and loss in chunks of rows, each recomputed in its backward pass"),
     ("conv-before-upsampling", Label::ChangesFunction, "convolve at the small size and enlarge the result"),
     ("cudnn-benchmark", Label::NumericallyEqual, "torch.backends.cudnn.benchmark = False"),
@@ -45,7 +45,7 @@ pub(crate) const TABLE: [(&str, Label, &str); 29] = [
     ("remove-copy", Label::Exact, "do without the copy, or drop its source: work in place, keep one dtype, write into the joined tensor"),
     ("remove-unused", Label::Exact, "remove parameters that no gradient reaches"),
     ("tiles", Label::NumericallyEqual, "in tiles of rows, or torch.cdist with its own backward pass"),
-    ("whole-checkpoint", Label::Exact, "checkpoint the modules that the switch does not reach"),
+    ("whole-checkpoint", Label::NumericallyEqual, "checkpoint the modules that the switch does not reach"),
     ("zero-grad", Label::Exact, "optimizer.zero_grad(set_to_none=True) right after optimizer.step()"),
 ];
 

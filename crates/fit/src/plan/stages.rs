@@ -43,9 +43,7 @@ impl<B: Bench> Search<'_, B> {
         if self.is_done(1) {
             return Ok(());
         }
-        if self.wants("offload") {
-            self.add(&free, &[vec![Lever::Plain("offload")]], &[])?;
-        }
+        self.offload(&free)?;
         self.lower_precision(&free)?;
         if self.is_done(3) {
             return Ok(());
@@ -129,14 +127,7 @@ impl<B: Bench> Search<'_, B> {
         if !self.wants("accumulate") || !self.takes_hold("accumulate") {
             return Ok(());
         }
-        let fact = self.look.facts.iter().find(|fact| fact.lever == "accumulate");
-        let most = fact.and_then(|fact| fact.batch).unwrap_or(2);
-        let divides = |parts: &u32| *parts <= MOST_PARTS && most % parts == 0;
-        let parts: Vec<Vec<Lever>> = (1..=6)
-            .map(|power| 1 << power)
-            .filter(divides)
-            .map(|parts| vec![Lever::Accumulate(parts)])
-            .collect();
+        let parts: Vec<Vec<Lever>> = self.parts().into_iter().map(|lever| vec![lever]).collect();
         self.first_of(with, &parts, &[])?;
         if parts.iter().any(|plan| self.did_fit(&[with, plan].concat())) {
             return Ok(());
@@ -144,6 +135,30 @@ impl<B: Bench> Search<'_, B> {
         let Some((recomputed, again)) = self.most_recomputed(with) else { return Ok(()) };
         let with: Vec<Lever> = with.iter().cloned().chain([recomputed]).collect();
         self.first_of(&with, &parts, &vec![again; parts.len()])
+    }
+
+    /// Halves, quarters and so on of the script's batch.
+    fn parts(&self) -> Vec<Lever> {
+        let fact = self.look.facts.iter().find(|fact| fact.lever == "accumulate");
+        let batch = fact.and_then(|fact| fact.batch).unwrap_or(2);
+        let powers = (1..u32::BITS).map(|power| 1 << power);
+        let divides = powers.take_while(|parts| *parts <= MOST_PARTS && batch % parts == 0);
+        divides.map(Lever::Accumulate).collect()
+    }
+
+    /// Activations on the host: alone, and of the smallest batches.
+    fn offload(&mut self, with: &[Lever]) -> Result<(), B::Error> {
+        if !self.wants("offload") {
+            return Ok(());
+        }
+        let alone = vec![Lever::Plain("offload")];
+        self.add(with, std::slice::from_ref(&alone), &[])?;
+        if !self.wants("accumulate") || !self.takes_hold("accumulate") || self.is_done(2) {
+            return Ok(());
+        }
+        let of_parts = |lever: Lever| [alone.as_slice(), &[lever]].concat();
+        let both: Vec<Vec<Lever>> = self.parts().into_iter().map(of_parts).collect();
+        self.first_of(with, &both, &[])
     }
 
     /// The checkpoint plan with the lowest peak on top of these levers, and what it does again.

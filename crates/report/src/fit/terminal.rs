@@ -73,7 +73,7 @@ pub fn terminal(fit: &Fit, palette: Palette) -> String {
 /// What the peak consists of; where no plan fits, with what is left to do by hand.
 fn causes(fit: &Fit) -> String {
     let answer = &fit.answer;
-    let mut text = String::new();
+    let (mut text, mut said) = (String::new(), Vec::new());
     for (label, cause) in
         std::iter::once("causes").chain(std::iter::repeat("")).zip(&answer.causes).take(CAUSES)
     {
@@ -83,7 +83,10 @@ fn causes(fit: &Fit) -> String {
         };
         let by_hand = cause.remedies.iter().filter(|(id, _)| !is_tried(id) && !needs_consent(id));
         for (_, change) in by_hand.filter(|_| answer.chosen.is_none() && !answer.fits) {
-            text += &format!("{:9}{:>10}  by hand: {change}\n", "", "");
+            if !said.contains(&change) {
+                text += &format!("{:9}{:>10}  by hand: {change}\n", "", "");
+                said.push(change);
+            }
         }
     }
     text
