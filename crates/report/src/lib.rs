@@ -4,6 +4,7 @@
 //! An [`Explanation`] is the same for a file without a run. Nothing is computed here that they do not
 //! already hold.
 
+pub mod diff;
 mod explain;
 pub mod fit;
 pub mod fragments;

@@ -317,6 +317,6 @@ pub(crate) fn place(origin: &Origin) -> Place<'_> {
     }
 }
 
-pub(super) fn known(text: &str) -> Option<&str> {
+pub(crate) fn known(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
