@@ -50,6 +50,8 @@ pub struct Given {
     pub torch: String,
     /// The card; empty if not known.
     pub card: String,
+    /// When its peak was; empty if not known.
+    pub when: String,
     /// Its peaks.
     pub totals: Totals,
     /// Whether memory ran out.
@@ -58,8 +60,8 @@ pub struct Given {
 
 impl Given {
     pub(crate) fn of(side: &Side) -> Given {
-        let Side { name, torch, card, totals, ran_out, .. } = side.clone();
-        Given { name, torch, card, totals, ran_out }
+        let Side { name, torch, card, when, totals, ran_out, .. } = side.clone();
+        Given { name, torch, card, when, totals, ran_out }
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Side {
     pub card: String,
     /// `PYTORCH_CUDA_ALLOC_CONF`.
     pub settings: String,
+    /// When the peak was: `backward, step 2`.
+    pub when: String,
     /// Whether memory ran out.
     pub ran_out: bool,
     /// Its peaks.
@@ -134,6 +136,7 @@ impl Side {
     pub fn of(anatomy: &Anatomy, findings: &[diagnose::Finding]) -> Side {
         let at = &anatomy.allocated_peak;
         Side {
+            when: when(at.when.phase.map(|phase| phase.name()), at.when.step.into()),
             ran_out: anatomy.out_of_memory.is_some(),
             totals: Totals {
                 allocated: at.allocated,
@@ -179,6 +182,15 @@ impl Side {
             find_or_add(&mut side.lines, |line| line.file.is_empty()).bytes += of_lines;
         }
         side
+    }
+}
+
+/// `backward, step 2`, as far as it is known.
+pub fn when(phase: Option<&str>, step: u64) -> String {
+    match (phase, step) {
+        (None | Some(""), _) => String::new(),
+        (Some(phase), 0) => phase.replace('_', " "),
+        (Some(phase), step) => format!("{}, step {step}", phase.replace('_', " ")),
     }
 }
 

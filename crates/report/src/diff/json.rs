@@ -34,6 +34,8 @@ struct SideMirror<'a> {
     name: &'a str,
     torch: Option<&'a str>,
     gpu: Option<&'a str>,
+    /// When its allocated peak was.
+    when: Option<&'a str>,
     allocated_bytes: u64,
     requested_bytes: u64,
     reserved_bytes: u64,
@@ -157,6 +159,7 @@ fn side(side: &Given) -> SideMirror<'_> {
         name: &side.name,
         torch: known(&side.torch),
         gpu: known(&side.card),
+        when: known(&side.when),
         allocated_bytes: side.totals.allocated,
         requested_bytes: side.totals.requested,
         reserved_bytes: side.totals.reserved,

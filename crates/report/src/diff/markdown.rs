@@ -33,8 +33,10 @@ pub fn markdown(difference: &Difference) -> String {
         named(format!("{} {source}", code(&words::line(row))).trim_end().to_owned(), row.bytes)
     });
     let tensors = difference.tensors.iter();
-    let tensors =
-        tensors.map(|row| named(code(&(words::tensor(row) + &words::at(&row.place))), row.bytes));
+    let tensors = tensors.map(|row| {
+        let [what, who] = words::tensor(row);
+        named(code(&format!("{what} {who}{}", words::at(&row.place))), row.bytes)
+    });
     text += &folded_away("lines", &changed("line", lines));
     text += &folded_away("modules", &changed("module", modules));
     text += &folded_away("tensors", &changed("tensors", tensors));

@@ -47,6 +47,8 @@ struct Peak {
     requested_bytes: u64,
     reserved_bytes: u64,
     device_bytes: Option<u64>,
+    phase: Option<String>,
+    step: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -119,6 +121,7 @@ pub fn read(report: serde_json::Value) -> Result<Side, String> {
     let side = Side {
         torch: report.software.map(|software| software.torch).or(report.torch).unwrap_or_default(),
         card: report.gpu.map(|gpu| gpu.title).unwrap_or_default(),
+        when: diff::side::when(peak.phase.as_deref(), peak.step.unwrap_or(0)),
         ran_out: report.out_of_memory.is_some(),
         totals,
         unlisted_below: unlisted_below(&report.tensors),

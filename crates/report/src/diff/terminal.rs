@@ -4,16 +4,16 @@ use anatomy::bytes;
 use diff::{Change, Difference, Status};
 
 use super::words;
-use crate::sections::words::{bar, begin, end, sentence};
+use crate::sections::words::{bar, begin, end, sentence, wrap};
 use crate::sections::{COLUMNS, Section};
 use crate::terminal::{LABEL_WIDTH, Palette};
 
 /// Rows of each section, unless all are wanted.
-const ROWS: usize = 6;
+const ROWS: usize = 5;
 /// Columns of the bars of categories.
 const BAR: u64 = 28;
 /// Columns in front of a name: sign, change, before and after.
-const NUMBERS: usize = 42;
+const NUMBERS: usize = 39;
 
 /// The whole; `all` shows every row that changed.
 pub fn terminal(difference: &Difference, palette: Palette, all: bool) -> String {
@@ -24,10 +24,10 @@ pub fn terminal(difference: &Difference, palette: Palette, all: bool) -> String 
         section("B", vec![words::given(&difference.b)]),
         section("peak", totals(difference)),
         section("causes", findings(difference)),
-        section("held", categories(difference)),
+        section("held", categories(difference, all)),
         section("modules", modules(difference, most)),
         section("lines", lines(difference, most, all)),
-        section("tensors", tensors(difference, most, all)),
+        section("tensors", tensors(difference, most)),
     ];
     if all {
         sections.push(section("operator", operators(difference)));
@@ -57,8 +57,8 @@ pub fn terminal(difference: &Difference, palette: Palette, all: bool) -> String 
 /// `~  +1.10 GiB    1.10 GiB →   2.20 GiB  activations`.
 fn row(change: Change, name: &str) -> String {
     let (before, after) = (size(change.a), size(change.b));
-    let numbers = format!("{before:>11} → {after:<11}");
-    format!("{} {:>12} {numbers}  {name}", words::sign(change), words::delta(change))
+    let numbers = format!("{before:>10} → {after:<10}");
+    format!("{} {:>11} {numbers}  {name}", words::sign(change), words::delta(change))
 }
 
 fn size(bytes: u64) -> String {
@@ -84,7 +84,7 @@ fn changed<Row>(
     if count != 0 {
         let rows = if count == 1 { "row" } else { "rows" };
         let delta = words::delta(rest);
-        texts.push(format!("  {delta:>12} {:24}  … {count} more {rows}", ""));
+        texts.push(format!("  {delta:>11} {:23}  … {count} more {rows}", ""));
     }
     texts
 }
@@ -97,19 +97,21 @@ fn totals(difference: &Difference) -> Vec<String> {
     rows.collect()
 }
 
-fn categories(difference: &Difference) -> Vec<String> {
-    let greatest = difference.categories.iter().map(|row| row.bytes.delta().unsigned_abs()).max();
-    changed(
-        &difference.categories,
-        usize::MAX,
-        |row| row.bytes,
-        |category| {
-            let delta = category.bytes.delta().unsigned_abs();
-            let bar = bar(delta, greatest.unwrap_or(0), BAR);
-            let name = words::category(&category.name);
-            vec![row(category.bytes, &format!("{} {bar}", begin(&name, 13)))]
-        },
-    )
+fn categories(difference: &Difference, all: bool) -> Vec<String> {
+    let delta = |row: &diff::Named| row.bytes.delta().unsigned_abs();
+    let greatest = difference.categories.iter().map(delta).max().unwrap_or(0);
+    let text = |category: &diff::Named| {
+        let bar = bar(delta(category), greatest, BAR);
+        let name = words::category(&category.name);
+        vec![row(category.bytes, &format!("{} {bar}", begin(&name, 13)))]
+    };
+    // What is too small for a bar shares a row.
+    let mut rows = difference.categories.clone();
+    rows.sort_by_key(|row| !all && delta(row) < greatest / 100);
+    let shown = rows.iter().filter(|row| all || greatest / 100 <= delta(row));
+    let shown = shown.filter(|row| delta(row) != 0).count();
+    rows.retain(|row| delta(row) != 0);
+    changed(&rows, shown, |row| row.bytes, text)
 }
 
 fn modules(difference: &Difference, most: usize) -> Vec<String> {
@@ -135,7 +137,7 @@ fn lines(difference: &Difference, most: usize, all: bool) -> Vec<String> {
         let mut rows = vec![row(line.bytes, &fitted(words::line(line)))];
         if !line.source.is_empty() {
             let source = if all { line.source.clone() } else { short(&line.source) };
-            rows.push(format!("{:NUMBERS$}  {source}", ""));
+            rows.push(below(&source));
         }
         rows
     };
@@ -146,18 +148,21 @@ fn short(source: &str) -> String {
     begin(source, COLUMNS - NUMBERS - 2).trim_end().to_owned()
 }
 
-fn tensors(difference: &Difference, most: usize, all: bool) -> Vec<String> {
+/// Two rows each: what they are, and who made them where.
+fn tensors(difference: &Difference, most: usize) -> Vec<String> {
     let text = |tensor: &diff::TensorRow| {
-        let name = words::tensor(tensor) + &words::at(&tensor.place);
-        if all || name.chars().count() <= COLUMNS - NUMBERS {
-            return vec![row(tensor.bytes, &name)];
-        }
-        let mut parts = sentence(&name, COLUMNS - NUMBERS).into_iter();
-        let first = row(tensor.bytes, &parts.next().unwrap_or_default());
-        let rest = parts.map(|part| format!("{:NUMBERS$}  {part}", ""));
-        std::iter::once(first).chain(rest).collect()
+        let [what, who] = words::tensor(tensor);
+        let who = format!("{who}{}", words::at(&tensor.place));
+        let mut rows = vec![row(tensor.bytes, begin(&what, COLUMNS - NUMBERS).trim_end())];
+        rows.extend((!who.is_empty()).then(|| below(&end(who.trim(), COLUMNS - NUMBERS - 2))));
+        rows
     };
     changed(&difference.tensors, most, |row| row.bytes, text)
+}
+
+/// A second row under a name.
+fn below(text: &str) -> String {
+    format!("{:NUMBERS$}  {text}", "")
 }
 
 fn operators(difference: &Difference) -> Vec<String> {
@@ -165,9 +170,16 @@ fn operators(difference: &Difference) -> Vec<String> {
     changed(&difference.operators, usize::MAX, |row| row.bytes, text)
 }
 
+/// Peaks of their own, which do not add up: in one list.
 fn phases(difference: &Difference) -> Vec<String> {
-    let text = |phase: &diff::PhaseRow| vec![row(phase.allocated, &words::category(&phase.name))];
-    changed(&difference.phases, usize::MAX, |row| row.allocated, text)
+    let changed = difference.phases.iter().filter(|row| row.allocated.status() != Status::Same);
+    let parts: Vec<String> = changed
+        .map(|row| {
+            let (before, after) = (size(row.allocated.a), size(row.allocated.b));
+            format!("{} {before} → {after}", words::category(&row.name))
+        })
+        .collect();
+    wrap(&parts, ", ", COLUMNS)
 }
 
 fn findings(difference: &Difference) -> Vec<String> {
@@ -181,7 +193,9 @@ fn findings(difference: &Difference) -> Vec<String> {
             _ => "",
         };
         let title = format!("{word}{}", finding.title);
-        row(finding.bytes, begin(&title, COLUMNS - NUMBERS).trim_end())
+        let mut parts = sentence(&title, COLUMNS - NUMBERS).into_iter();
+        let first = row(finding.bytes, &parts.next().unwrap_or_default());
+        std::iter::once(first).chain(parts.map(|part| below(&part))).collect::<Vec<String>>()
     };
-    changed.iter().map(text).collect()
+    changed.iter().flat_map(text).collect()
 }

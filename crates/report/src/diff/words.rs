@@ -108,13 +108,13 @@ pub(super) fn line(row: &LineRow) -> String {
     format!("{}{was}{function}", place_text(file, *line))
 }
 
-/// `12 × float32[8, 512] → float32[16, 512] activations by addmm in layers.{0-11}.fc`.
-pub(super) fn tensor(row: &TensorRow) -> String {
+/// `12 × float32[8, 512] → float32[16, 512] activations by addmm` and `in layers.{0-11}.fc`.
+pub(super) fn tensor(row: &TensorRow) -> [String; 2] {
     if row.category.is_empty() {
-        return "tensors that a report does not list".to_owned();
+        return ["tensors that a report does not list".to_owned(), String::new()];
     }
     let count = match (row.count.a, row.count.b) {
-        (a, b) if a == b && a == 1 => String::new(),
+        (0 | 1, 1) | (1, 0) => String::new(),
         (a, b) if a == b || a == 0 => format!("{b} × "),
         (a, 0) => format!("{a} × "),
         (a, b) => format!("{a} → {b} × "),
@@ -124,17 +124,20 @@ pub(super) fn tensor(row: &TensorRow) -> String {
         None if row.what.is_empty() => String::new(),
         None => format!("{} ", row.what),
     };
-    let by = match (row.name.as_str(), row.operator.as_str()) {
+    // `ConvolutionBackward0.input in encoder.0`: who keeps it, and there.
+    let (name, kept_in) = row.name.split_once(" in ").unwrap_or((&row.name, ""));
+    let by = match (name, row.operator.as_str()) {
         ("", "") => String::new(),
         ("", operator) => format!(" by {operator}"),
         (name, _) => format!(" {name}"),
     };
     // A name says its module.
-    let module = match row.module.as_str() {
-        module if module.is_empty() || row.name.contains(module) => String::new(),
-        module => format!(" in {module}"),
+    let module = match (kept_in, row.module.as_str()) {
+        ("", module) if module.is_empty() || name.contains(module) => String::new(),
+        ("", module) => format!("in {module}"),
+        (kept_in, _) => format!("in {kept_in}"),
     };
-    format!("{count}{what}{}{by}{module}", category(&row.category))
+    [format!("{count}{what}{}{by}", category(&row.category)), module]
 }
 
 /// ` at net.py:12`, or nothing.
@@ -149,11 +152,15 @@ fn last(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// `run-a · torch 2.15.0 · NVIDIA GeForce RTX 3090 · ran out of memory`.
+/// `run-a · peak in backward, step 2 · NVIDIA GeForce RTX 3090 · torch 2.15.0`.
 pub(super) fn given(side: &diff::Given) -> String {
     let torch = if side.torch.is_empty() { String::new() } else { format!("torch {}", side.torch) };
     let ran_out = if side.ran_out { "ran out of memory" } else { "" };
-    let parts = [side.name.as_str(), &torch, &side.card, ran_out];
+    let when = match side.when.as_str() {
+        "" => String::new(),
+        when => format!("peak in {when}"),
+    };
+    let parts = [side.name.as_str(), &when, &side.card, &torch, ran_out];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(" · ")
 }
