@@ -126,6 +126,8 @@ fn page(arguments: &DiffArguments, json: &str) -> Result<String> {
             item.name = format!("{letter} · {}", item.name);
         }
     }
-    let document = serde_json::from_str(json).context("the difference is no JSON")?;
+    let mut document: Value = serde_json::from_str(json).context("the difference is no JSON")?;
+    // Where on the page the two sides are.
+    document["items"] = serde_json::json!([0, 1]);
     Ok(render(items, vec![document]))
 }
