@@ -32,7 +32,7 @@ pub fn markdown(difference: &Difference) -> String {
         let source = if row.source.is_empty() { String::new() } else { code(&row.source) };
         named(format!("{} {source}", code(&words::line(row))).trim_end().to_owned(), row.bytes)
     });
-    let tensors = difference.tensors.iter();
+    let tensors = words::tensors(difference).iter();
     let tensors = tensors.map(|row| {
         let [what, who] = words::tensor(row);
         named(code(&format!("{what} {who}{}", words::at(&row.place))), row.bytes)

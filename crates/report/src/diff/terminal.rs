@@ -157,7 +157,7 @@ fn tensors(difference: &Difference, most: usize) -> Vec<String> {
         rows.extend((!who.is_empty()).then(|| below(&end(who.trim(), COLUMNS - NUMBERS - 2))));
         rows
     };
-    changed(&difference.tensors, most, |row| row.bytes, text)
+    changed(words::tensors(difference), most, |row| row.bytes, text)
 }
 
 /// A second row under a name.

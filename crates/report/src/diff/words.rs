@@ -24,9 +24,9 @@ pub(super) fn answer(difference: &Difference) -> String {
 fn mostly(difference: &Difference) -> String {
     let whole = difference.allocated.delta();
     let same_way = |row: &&Named| row.bytes.delta().signum() == whole.signum();
-    let rows = difference.categories.iter().filter(|row| row.name != "unknown").filter(same_way);
+    let rows = difference.categories.iter().filter(same_way);
     let most = rows.max_by_key(|row| row.bytes.delta().unsigned_abs());
-    match most.filter(|_| whole != 0) {
+    match most.filter(|row| whole != 0 && row.name != "unknown") {
         Some(row) => format!(", mostly {} ({})", category(&row.name), delta(row.bytes)),
         None => String::new(),
     }
@@ -50,6 +50,7 @@ pub(super) fn percent(change: Change) -> String {
     let share = 100.0 * change.delta() as f64 / change.a as f64;
     match share.abs() {
         tiny if tiny < 1.0 => format!("{}<1 %", if 0.0 < share { '+' } else { '-' }),
+        huge if 1000.0 <= huge => format!("× {:.0}", change.b as f64 / change.a as f64),
         _ => format!("{share:+.0} %"),
     }
 }
@@ -138,6 +139,12 @@ pub(super) fn tensor(row: &TensorRow) -> [String; 2] {
         (kept_in, _) => format!("in {kept_in}"),
     };
     [format!("{count}{what}{}{by}", category(&row.category)), module]
+}
+
+/// Rows of tensors, if they say more than those of lines: a snapshot knows only sizes.
+pub(super) fn tensors(difference: &Difference) -> &[TensorRow] {
+    let says_more = |row: &TensorRow| !(row.what.is_empty() && row.module.is_empty());
+    if difference.tensors.iter().any(says_more) { &difference.tensors } else { &[] }
 }
 
 /// ` at net.py:12`, or nothing.
