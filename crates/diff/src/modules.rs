@@ -2,9 +2,12 @@
 //! of its weights, where as many modules of that kind are left on both sides; and what lies below or
 //! beside a module that was found so, by the same change of path.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
+
+use anatomy::alike::Pattern;
 
 use crate::difference::{Change, ModuleRow};
+use crate::fold::without_numbers;
 use crate::side::{Module, Side};
 
 /// Parts of a path that wrappers of PyTorch add: DistributedDataParallel and DataParallel,
@@ -176,37 +179,56 @@ impl Matched {
             .collect()
     }
 
-    /// Changes of paths in words, each once.
+    /// Changes of paths in words; layers that differ in their numbers only are told of once.
     pub(crate) fn renamed(&self, a: &Side, b: &Side) -> Vec<String> {
-        let mut seen: BTreeMap<(String, String, &str), usize> = BTreeMap::new();
-        let mut order: BTreeSet<(usize, (String, String, &str))> = BTreeSet::new();
-        for (at, found) in self.of_b.iter().enumerate() {
+        let mut kinds: Vec<Renamed> = Vec::new();
+        let mut places: HashMap<(String, String), usize> = HashMap::new();
+        for (found, module) in self.of_b.iter().zip(&b.modules) {
             let Some((was, how)) = found.filter(|(_, how)| *how != How::Path) else { continue };
-            let (was, now) = (&a.modules[was].path, &b.modules[at].path);
-            let key = match how {
-                How::Wrapper => (String::new(), wrapper(was, now), "wrapped"),
-                _ => {
-                    let (was, now) = changed(was, now);
-                    (was, now, "renamed")
-                }
+            let is_wrapped = how == How::Wrapper;
+            let (was, now) = match (&a.modules[was].path, &module.path) {
+                (was, now) if is_wrapped => (String::new(), wrapper(was, now)),
+                (was, now) => changed(was, now),
             };
-            *seen.entry(key.clone()).or_insert(0) += 1;
-            if seen[&key] == 1 {
-                order.insert((at, key));
-            }
+            let key = (without_numbers(&was), without_numbers(&now));
+            let place = *places.entry(key).or_insert_with(|| {
+                kinds.push(Renamed {
+                    is_wrapped,
+                    first: (was.clone(), now.clone()),
+                    ..Renamed::default()
+                });
+                kinds.len() - 1
+            });
+            let kind = &mut kinds[place];
+            kind.count += 1;
+            kind.was.add(&was);
+            kind.now.add(&now);
         }
-        let words = order.iter().map(|(_, key)| {
-            let (was, now, kind) = key;
-            let count = match seen[key] {
-                1 => "1 module".to_owned(),
-                count => format!("{count} modules"),
-            };
-            match *kind {
-                "wrapped" => format!("{count} known again without `{now}`"),
-                _ => format!("`{now}` was `{was}`: {count} known again by class and shapes"),
-            }
-        });
-        words.collect()
+        kinds.iter().map(Renamed::text).collect()
+    }
+}
+
+/// Modules whose paths changed in one way.
+#[derive(Default)]
+struct Renamed {
+    is_wrapped: bool,
+    count: usize,
+    first: (String, String),
+    was: Pattern,
+    now: Pattern,
+}
+
+impl Renamed {
+    fn text(&self) -> String {
+        let (was, now) = (self.was.name(&self.first.0), self.now.name(&self.first.1));
+        let modules = if self.count == 1 { "module" } else { "modules" };
+        match self.is_wrapped {
+            true => format!("{} {modules} known again without `{now}`", self.count),
+            false => format!(
+                "`{now}` was `{was}`: {} {modules} known again by class and shapes",
+                self.count
+            ),
+        }
     }
 }
 
