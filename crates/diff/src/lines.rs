@@ -13,27 +13,25 @@ pub(crate) type Matched = Vec<Option<usize>>;
 
 /// Matches lines, file by file. No line is used twice.
 pub(crate) fn matched(a: &[Line], b: &[Line]) -> Matched {
-    let of_file = |lines: &[Line], file: &str| -> Vec<usize> {
-        let mut of: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].file == file).collect();
-        of.sort_by_key(|at| lines[*at].line);
-        of
-    };
-    let names = |lines: &'_ [Line]| -> BTreeSet<String> {
-        lines.iter().map(|line| line.file.clone()).collect()
-    };
-    let (in_a, in_b) = (names(a), names(b));
-    let files = files::matched(
-        &in_a.iter().map(String::as_str).collect(),
-        &in_b.iter().map(String::as_str).collect(),
-    );
+    let (in_a, in_b) = (by_file(a), by_file(b));
+    let files = files::matched(&in_a.keys().copied().collect(), &in_b.keys().copied().collect());
     let mut matched = vec![None; b.len()];
     for (now, was) in files {
-        let (before, after) = (of_file(a, was), of_file(b, now));
-        for (i, j) in in_file(a, b, &before, &after) {
+        for (i, j) in in_file(a, b, &in_a[was], &in_b[now]) {
             matched[j] = Some(i);
         }
     }
     matched
+}
+
+/// Numbers of the lines of each file, in its order.
+fn by_file(lines: &[Line]) -> BTreeMap<&str, Vec<usize>> {
+    let mut files: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, line) in lines.iter().enumerate() {
+        files.entry(&line.file).or_default().push(at);
+    }
+    files.values_mut().for_each(|of| of.sort_by_key(|at| lines[*at].line));
+    files
 }
 
 /// Pairs of lines of one file, whose numbers are given in the order of the file.

@@ -39,12 +39,11 @@ function roomText(bytes) {
 // What is needed as a bar, and the budget as a line across all of them.
 function needBar(bytes, budget, most) {
   const share = (part) => `${(100 * part) / most}%`;
-  return make(
-    "td",
-    { class: "need" },
+  const parts = [
     make("span", { class: bytes <= budget ? "fits" : "not", style: { width: share(bytes) } }),
     make("span", { class: "budget", style: { left: share(budget) }, title: `budget ${bytesText(budget)}` }),
-  );
+  ];
+  return make("td", { class: "need" }, make("div", {}, parts));
 }
 
 // Before: the run as it is, in the same columns.
