@@ -35,7 +35,8 @@ pub fn markdown(difference: &Difference) -> String {
     let tensors = words::tensors(difference).iter();
     let tensors = tensors.map(|row| {
         let [what, who] = words::tensor(row);
-        named(code(&format!("{what} {who}{}", words::at(&row.place))), row.bytes)
+        let who = format!("{who}{}", words::at(&row.place));
+        named(code(&format!("{what} {}", who.trim_start())), row.bytes)
     });
     text += &folded_away("lines", &changed("line", lines));
     text += &folded_away("modules", &changed("module", modules));

@@ -127,18 +127,21 @@ pub(super) fn tensor(row: &TensorRow) -> [String; 2] {
     };
     // `ConvolutionBackward0.input in encoder.0`: who keeps it, and there.
     let (name, kept_in) = row.name.split_once(" in ").unwrap_or((&row.name, ""));
-    let by = match (name, row.operator.as_str()) {
-        ("", "") => String::new(),
-        ("", operator) => format!(" by {operator}"),
-        (name, _) => format!(" {name}"),
-    };
-    // A name says its module.
-    let module = match (kept_in, row.module.as_str()) {
-        ("", module) if module.is_empty() || name.contains(module) => String::new(),
-        ("", module) => format!("in {module}"),
-        (kept_in, _) => format!("in {kept_in}"),
-    };
-    [format!("{count}{what}{}{by}", category(&row.category)), module]
+    let what = format!("{count}{what}{}", category(&row.category));
+    match (name, row.operator.as_str(), kept_in, row.module.as_str()) {
+        // A parameter's name says its module.
+        (name, _, "", module) if name.contains(module) && !name.is_empty() => {
+            [what, name.to_owned()]
+        }
+        ("", "", _, module) => [what, within(module)],
+        ("", operator, _, module) => [format!("{what} by {operator}"), within(module)],
+        (name, _, "", module) => [format!("{what} {name}"), within(module)],
+        (name, _, kept_in, _) => [format!("{what} {name}"), within(kept_in)],
+    }
+}
+
+fn within(module: &str) -> String {
+    if module.is_empty() { String::new() } else { format!("in {module}") }
 }
 
 /// Rows of tensors, if they say more than those of lines: a snapshot knows only sizes.
