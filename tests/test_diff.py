@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from conftest import PYTHON, ROOT
 
+# Fixtures are used by their names.
+from pages import SCREENSHOTS, browser, bytes_text, embedded, hash_of, look  # noqa: F401
+
 GOLDEN = ROOT / "tests" / "golden" / "diff"
 RECORDED = ROOT / "tests" / "recorded"
 SNAPSHOTS = Path(os.environ.get("FATHOM_SNAPSHOTS", ROOT.parent / "shared" / "data" / "snapshots"))
@@ -194,6 +197,50 @@ def test_a_report_is_a_side_too(commits, diff):
     assert sum(row["delta_bytes"] for row in copies) == 8 * 512 * 2048 * 4
 
 
+# -- on a page ----------------------------------------------------------------------------------------------
+
+
+def test_a_page_of_two_runs(commits, fathom, tmp_path, look):  # noqa: F811
+    path = tmp_path / "diff.html"
+    done = fathom.command("diff", "before", "ema", "--page", path, cwd=commits)
+    assert done.returncode == 0, done.stderr
+    (answer,) = embedded(path)["documents"]
+    assert [item["name"] for item in embedded(path)["items"]] == ["A · before", "B · ema"]
+    page = look(path)
+    section = page.locator("#differences")
+    assert section.locator(".answer").inner_text() == done.stdout.splitlines()[0]
+    assert section.locator("canvas").count() == 2
+    colours = """canvas => new Set(new Uint32Array(
+        canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size"""
+    assert all(canvas.evaluate(colours) > 8 for canvas in section.locator("canvas").all()), "both timelines are drawn"
+    for name in ("Causes", "Modules", "Lines", "Tensors", "Operators", "Phases", "Categories"):
+        section.get_by_role("button", name=name, exact=True).click()
+        page.wait_for_timeout(60)
+        cells = section.locator(".controls + .scroll [data-delta]")
+        deltas = cells.evaluate_all("all => all.map(e => +e.dataset.delta)")
+        assert deltas and deltas == sorted(deltas, key=lambda delta: -abs(delta)), name
+        if name not in ("Causes", "Phases"):
+            assert sum(deltas) == answer["peak_delta_bytes"], name
+        assert cells.first.inner_text() == ("+" if deltas[0] > 0 else "−") + bytes_text(abs(deltas[0]))
+    section.get_by_role("button", name="Lines", exact=True).click()
+    again = look(path, hash=hash_of(page), color_scheme="dark")
+    assert "average = copy.deepcopy(model)" in again.locator("#differences").inner_text()
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    again.screenshot(path=SCREENSHOTS / "diff-dark.png")
+    phone = look(path, width=390, height=844)
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_an_answer_alone_on_a_page(commits, fathom, tmp_path, look):  # noqa: F811
+    words = ("diff", "before", "ema", "--json", tmp_path / "diff.json")
+    assert fathom.command(*words, cwd=commits).returncode == 0
+    done = fathom.command("page", tmp_path / "diff.json", "-o", tmp_path / "diff.html")
+    assert done.returncode == 0, done.stderr
+    page = look(tmp_path / "diff.html")
+    assert page.locator("#differences").is_visible() and page.locator("#differences canvas").count() == 0
+    assert page.locator("#summary").is_hidden()
+
+
 # -- two configurations ------------------------------------------------------------------------------------
 
 
@@ -265,3 +312,11 @@ def test_a_folder_without_a_run_is_named(fathom, tmp_path):
     shutil.copytree(RECORDED, tmp_path / "recorded")
     done = fathom.command("diff", tmp_path / "recorded", tmp_path)
     assert done.returncode == 2 and "fathom run --out" in done.stderr
+
+
+def test_what_is_read_is_not_written_over(fathom, tmp_path):
+    report = tmp_path / "a.json"
+    report.write_text(json.dumps(REPORT))
+    done = fathom.command("diff", report, report, "--json", report)
+    assert done.returncode == 2 and "is both read and written" in done.stderr
+    assert json.loads(report.read_text()) == REPORT

@@ -18,7 +18,7 @@ function leversText(levers) {
     const values = Object.values(rest).map((value) =>
       Array.isArray(value) && value.length > 3
         ? `${value.slice(0, 3).join(", ")} and ${value.length - 3} more`
-        : String(value),
+        : [value].flat().join(", "),
     );
     return [id, ...values].join(" ");
   });

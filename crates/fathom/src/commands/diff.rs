@@ -8,7 +8,7 @@ use recording::Recording;
 use report::Palette;
 use serde_json::Value;
 
-use super::page::{gather, json_of};
+use super::page::{gather, json_of, refuse_same};
 use super::{explanation, write};
 use crate::cli::DiffArguments;
 use crate::dissect::smallest_card;
@@ -25,6 +25,9 @@ const SIDES: &str = "compare recordings, memory snapshots, folders that `fathom 
 
 /// Compares two runs; 0 if there is an answer.
 pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
+    for to in [&arguments.json, &arguments.markdown, &arguments.page].into_iter().flatten() {
+        [&arguments.a, &arguments.b].into_iter().try_for_each(|from| refuse_same(from, to))?;
+    }
     let a = side(&arguments.a, arguments.device)?;
     let b = side(&arguments.b, arguments.device)?;
     let difference = diff::compare(&a, &b);

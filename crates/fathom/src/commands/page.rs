@@ -20,12 +20,7 @@ pub(crate) fn page(arguments: &PageArguments) -> Result<u8> {
     let to = &arguments.output;
     let (mut items, mut documents) = (Vec::new(), Vec::new());
     for path in &arguments.files {
-        if is_same(path, to) {
-            return Err(Hinted::error(
-                format!("`{}` is both read and written", to.display()),
-                "name another file with `-o`: this one would be lost",
-            ));
-        }
+        refuse_same(path, to)?;
         gather(path, &mut items, &mut documents)?;
     }
     let page = render(items, documents);
@@ -34,8 +29,15 @@ pub(crate) fn page(arguments: &PageArguments) -> Result<u8> {
     Ok(0)
 }
 
-fn is_same(one: &Path, other: &Path) -> bool {
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+/// What is read is not written over.
+pub(super) fn refuse_same(from: &Path, to: &Path) -> Result<()> {
+    match (from.canonicalize(), to.canonicalize()) {
+        (Ok(one), Ok(other)) if one == other => Err(Hinted::error(
+            format!("`{}` is both read and written", to.display()),
+            "name another file to write, e.g. with `-o`: this one would be lost",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What one path has for the page.
