@@ -41,6 +41,11 @@ export function deltaText(bytes) {
   return (bytes > 0 ? "+" : bytes < 0 ? "−" : "") + bytesText(Math.abs(bytes));
 }
 
+// A file may have been written by hand: what is no list is none.
+function listOf(difference, name) {
+  return Array.isArray(difference[name]) ? difference[name] : [];
+}
+
 export class Differences {
   constructor(documents, state) {
     this.state = state;
@@ -54,7 +59,7 @@ export class Differences {
   }
 
   article(difference) {
-    const { a, b } = difference;
+    const { a = {}, b = {} } = difference;
     const pictures = make("div", { class: "pair" });
     const totals = [
       ["allocated", "allocated_bytes"],
@@ -68,7 +73,7 @@ export class Differences {
       b_bytes: b[field],
       delta_bytes: b[field] - a[field],
     }));
-    const notes = [...(difference.renamed ?? []), ...(difference.notes ?? [])];
+    const notes = [...listOf(difference, "renamed"), ...listOf(difference, "notes")];
     const lists = make("div", { class: "controls" }),
       body = make("div", { class: "scroll" });
     Object.assign(difference, { pictures, lists, body });
@@ -93,7 +98,7 @@ export class Differences {
   // The list that is chosen, as far as this difference has it.
   draw() {
     for (const difference of this.differences) {
-      const known = Object.keys(LISTS).filter((name) => (difference[name] ?? []).some((row) => row.delta_bytes));
+      const known = Object.keys(LISTS).filter((name) => listOf(difference, name).some((row) => row.delta_bytes));
       const chosen = known.includes(this.state.now.changes) ? this.state.now.changes : known[0];
       const options = known.map((name) => [name, LISTS[name].title]);
       refill(
@@ -113,7 +118,7 @@ export class Differences {
   // Both stories, by category, at one scale; nothing if either was not recorded.
   async drawPictures(storyOf) {
     for (const difference of this.differences) {
-      const numbers = difference.items ?? [];
+      const numbers = listOf(difference, "items");
       const stories = numbers.length === 2 ? await Promise.all(numbers.map(storyOf)) : [];
       if (stories.length !== 2 || !stories.every(Boolean)) continue;
       difference.stories = stories;
@@ -176,7 +181,7 @@ function markPeak(context, scale, story, theme) {
 
 // The categories that either side has, and the line.
 function pairLegend(difference) {
-  const held = (difference.categories ?? []).filter((row) => row.a_bytes || row.b_bytes);
+  const held = listOf(difference, "categories").filter((row) => row.a_bytes || row.b_bytes);
   const swatch = (colour) => make("span", { class: "swatch", style: { background: colour } });
   return make(
     "ul",
