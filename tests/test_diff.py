@@ -210,6 +210,8 @@ def test_a_page_of_two_runs(commits, fathom, tmp_path, look):  # noqa: F811
     section = page.locator("#differences")
     assert section.locator(".answer").inner_text() == done.stdout.splitlines()[0]
     assert section.locator("canvas").count() == 2
+    # Activations are gone at both peaks, but drawn.
+    assert {"activations", "model copies", "reserved"} <= set(section.locator(".legend li").all_inner_texts())
     colours = """canvas => new Set(new Uint32Array(
         canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size"""
     assert all(canvas.evaluate(colours) > 8 for canvas in section.locator("canvas").all()), "both timelines are drawn"

@@ -132,7 +132,7 @@ export class Differences {
       refill(
         difference.pictures,
         canvases.map(([, figure]) => figure),
-        pairLegend(difference),
+        pairLegend(stories),
       );
     }
     this.repaint();
@@ -179,14 +179,18 @@ function markPeak(context, scale, story, theme) {
   haloText(context, bytesText(bytes), x + (isLeft ? -6 : 6), y < 20 ? y + 16 : y - 6, theme, theme.ink);
 }
 
-// The categories that either side has, and the line.
-function pairLegend(difference) {
-  const held = listOf(difference, "categories").filter((row) => row.a_bytes || row.b_bytes);
+// The categories that either story ever has, and the line.
+function pairLegend(stories) {
+  const seen = stories.flatMap((story) => {
+    const { band, groups } = story.banding("category");
+    const bands = new Set(band);
+    return groups.filter((_, index) => bands.has(index));
+  });
   const swatch = (colour) => make("span", { class: "swatch", style: { background: colour } });
   return make(
     "ul",
     { class: "legend" },
-    held.map((row) => make("li", {}, swatch(categoryColour(row.name)), plainWords(row.name))),
+    [...new Set(seen)].map((name) => make("li", {}, swatch(categoryColour(name)), plainWords(name))),
     make("li", {}, make("span", { class: "swatch thin" }), "reserved"),
     make("li", {}, "● allocated peak"),
   );
