@@ -129,6 +129,7 @@ def test_a_commit_that_adds_an_average(commits, diff):
     answer, text, markdown = diff("before", "ema", cwd=commits)
     golden("ema.txt", text)
     golden("ema.md", markdown)
+    assert text in (ROOT / "docs" / "reference" / "diff.md").read_text(encoding="utf-8"), "the manual shows this answer"
     assert text.splitlines()[0].startswith("B needs 32.0 MiB more than A at its peak")
     assert answer["peak_delta_bytes"] == pytest.approx(4 * PARAMETERS, rel=0.01)
     changed = {row["name"]: row for row in answer["categories"] if row["delta_bytes"]}
