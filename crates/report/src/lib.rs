@@ -2,8 +2,9 @@
 //!
 //! Given a [`Run`], [`terminal`] gives text and [`json`] the versioned mirror `fathom.report/1`.
 //! An [`Explanation`] is the same for a file without a run. Nothing is computed here that they do not
-//! already hold.
+//! already hold. [`diff`], [`fit`], [`mod@replay`], [`sweep`] and [`oom`] render the other answers.
 
+pub mod diff;
 mod explain;
 pub mod fit;
 pub mod fragments;

@@ -1,5 +1,6 @@
 //! One function per verb.
 
+mod diff;
 mod doctor;
 mod explain;
 mod fit;
@@ -10,6 +11,12 @@ mod replay;
 mod run;
 mod sweep;
 
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+pub(crate) use diff::diff;
 pub(crate) use doctor::doctor;
 pub(crate) use explain::{explain, explanation};
 pub(crate) use fit::fit;
@@ -19,3 +26,8 @@ pub(crate) use page::page;
 pub(crate) use replay::replay;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+
+/// Writes an answer.
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+}

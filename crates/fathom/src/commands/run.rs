@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use report::{Palette, Run};
 
+use super::write;
 use crate::cli::RunArguments;
 use crate::launch::Launch;
 use crate::outcome;
@@ -38,10 +39,6 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     }
     show(&run, arguments)?;
     Ok(run.exit_code as u8)
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 fn show(run: &Run, arguments: &RunArguments) -> Result<()> {
