@@ -82,11 +82,11 @@ class Fathom:
         run = next(run for run in cases.RUNS[case] if run.name == name)
         words = run.words(case)
         flags, command = words[2 : words.index("--")], words[words.index("--") + 2 :]
-        return self(PYTHON, *command, flags=flags, env=run.environment)
+        return self(PYTHON, *command, flags=(*flags, "--out", self.folder_of(f"{case}/{name}")), env=run.environment)
 
     def folder_of(self, name):
-        """Where the files of a script's shared run are."""
-        return self.folder / f"run-{name}"
+        """Where the files of a shared run are, of a script or of a case study."""
+        return self.folder / f"run-{name.replace('/', '-')}"
 
     def inside(self, version):
         """tests/on_phantom with one torch."""

@@ -12,6 +12,8 @@ import pytest
 from conftest import FATHOM, PYTHON, ROOT, environment, missing
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# What tests have seen, for people to look at.
+SCREENSHOTS = ROOT / "target" / "screenshots"
 TRAINING = ROOT / "target" / "release" / "examples" / "training"
 # Runs and pages that more than one file of tests looks at, each made once.
 MADE = {}
@@ -92,6 +94,12 @@ def training(folder, name, events):
         [FATHOM, "page", recording, "-o", page], check=True, capture_output=True, cwd=ROOT, env=environment()
     )
     return page
+
+
+@pytest.fixture(scope="module")
+def million(folder):
+    """A made-up training run of a million events."""
+    return once("million", lambda: training(folder, "million", 1_000_000))
 
 
 @pytest.fixture(scope="module")

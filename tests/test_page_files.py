@@ -7,7 +7,7 @@ import pytest
 from conftest import PYTHON, ROOT, SCRIPTS
 
 # Fixtures are used by their names.
-from pages import browser, case, embedded, folder, look, training  # noqa: F401
+from pages import browser, case, embedded, folder, look, million  # noqa: F401
 
 GOLDEN = ROOT / "tests" / "golden" / "page"
 EVIL = "<script>alert(1)</script>"
@@ -164,13 +164,13 @@ def test_plans_alone(fathom, tmp_path, look):
     [
         (["nowhere.fathom"], "`nowhere.fathom` was not found", "hint:"),
         ([SCRIPTS], "holds no recording and no `report.json`", "fathom run --out"),
-        (["other.json"], "its schema is `fathom.diff/1`", "fathom.fit/1"),
+        (["other.json"], "its schema is `fathom.oom/1`", "fathom.fit/1"),
         (["broken.json"], "is not whole JSON", "--json"),
         (["same.json", "-o", "same.json"], "is both read and written", "-o"),
     ],
 )
 def test_bad_input_is_named(fathom, tmp_path, words, error, hint):
-    (tmp_path / "other.json").write_text('{"schema": "fathom.diff/1"}')
+    (tmp_path / "other.json").write_text('{"schema": "fathom.oom/1"}')
     (tmp_path / "broken.json").write_text('{"schema": ')
     (tmp_path / "same.json").write_text('{"schema": "fathom.fit/1"}')
     done = fathom.command("page", *words, cwd=tmp_path)
@@ -178,12 +178,11 @@ def test_bad_input_is_named(fathom, tmp_path, words, error, hint):
     assert "panicked" not in done.stderr and not (tmp_path / "report.html").exists()
 
 
-def test_a_million_events(folder, look):
+def test_a_million_events(million, look):
     """Generous bounds, for machines that are busy; `bench/page.py` has the strict ones."""
-    path = training(folder, "million", 1_000_000)
-    size = path.stat().st_size
+    size = million.stat().st_size
     assert size < 15_000_000
-    page = look(path)
+    page = look(million)
     ready = float(page.evaluate("document.documentElement.dataset.ready"))
     frames = page.evaluate(
         """async () => {

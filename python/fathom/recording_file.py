@@ -5,8 +5,11 @@ what a killed process has written can still be read.
 """
 
 import json
+import linecache
 import struct
 import zlib
+
+from .stacks import is_library
 
 MAGIC = b"fathom-recording" + struct.pack("<I", 1)
 ROW = struct.Struct("<BBHIQQ")
@@ -30,6 +33,9 @@ PHASES = ("construction", "forward", "backward", "before_optimizer", "optimizer"
 CATEGORIES = ("unknown", "weights", "gradients", "optimizer", "activations", "inputs", "buffers", "model_copies",
               "casts", "temporaries", "workspace")  # fmt: skip
 
+# Of a line of source this much is kept.
+LONGEST_LINE = 200
+
 BLOCK_STATES = {"active_allocated": 0, "active_pending_free": 1, "active_awaiting_free": 1, "inactive": 2}
 
 
@@ -37,7 +43,7 @@ class Writer:
     def __init__(self, path):
         self.file = open(path, "wb")
         self.file.write(MAGIC)
-        self.pending = {tag: bytearray() for tag in (b"TEXT", b"FRAM", b"STAC", b"OWNR", b"MODU", b"PLAC")}
+        self.pending = {tag: bytearray() for tag in (b"TEXT", b"FRAM", b"SRCE", b"STAC", b"OWNR", b"MODU", b"PLAC")}
         self.texts, self.frames, self.stacks, self.owners, self.places = {"": 0}, {}, {}, {}, {}
         self.place(0, (0, 0))
         self.owner("", "", "", 0)
@@ -61,12 +67,21 @@ class Writer:
             self.pending[b"STAC"] += struct.pack("<II", self._frame(file, function, line), caller)
         return number
 
+    @staticmethod
+    def source_of(file, line):
+        """What stands on a line of the user's own: two commits are compared by it, when the file is long gone."""
+        return "" if is_library(file) else linecache.getline(file, line).strip()[:LONGEST_LINE]
+
     def _frame(self, file, function, line):
         key = (file, function, line)
         number = self.frames.get(key)
         if number is None:
             number = self.frames[key] = len(self.frames)
-            self.pending[b"FRAM"] += struct.pack("<III", self.text(file), self.text(function), max(line or 0, 0))
+            line = max(line or 0, 0)
+            self.pending[b"FRAM"] += struct.pack("<III", self.text(file), self.text(function), line)
+            source = self.source_of(file, line)
+            if source:
+                self.pending[b"SRCE"] += struct.pack("<II", number, self.text(source))
         return number
 
     def owner(self, module, operator, node, stack):

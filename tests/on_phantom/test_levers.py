@@ -139,6 +139,22 @@ def test_frozen_modules_have_no_gradients():
     assert gradients and all(name.startswith("blocks.0.") for name in gradients)
 
 
+def test_one_step_at_a_time_gives_the_same_bits():
+    """`foreach=False` is called exact: as the optimizers that the lever acts on compute, on the CPU."""
+    for kind in (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.Adagrad):
+        found = []
+        for foreach in (True, False):
+            generator = torch.Generator().manual_seed(0)
+            weights = [nn.Parameter(torch.randn(37, 5, generator=generator)) for _ in range(3)]
+            optimizer = kind(weights, lr=0.1, weight_decay=0.1, foreach=foreach)
+            for _ in range(5):
+                for weight in weights:
+                    weight.grad = torch.randn(weight.shape, generator=generator)
+                optimizer.step()
+            found.append(weights)
+        assert all(torch.equal(a, b) for a, b in zip(*found, strict=True)), kind
+
+
 def test_a_frozen_model_takes_half():
     frozen = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)).requires_grad_(False)
     undo = levers.install([{"lever": "half-frozen"}])

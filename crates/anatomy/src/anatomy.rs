@@ -120,6 +120,8 @@ pub struct LineBytes {
     pub line: u32,
     /// The function around it.
     pub function: String,
+    /// What stands there; empty if not known.
+    pub source: String,
     /// Bytes of blocks.
     pub bytes: u64,
     /// How many blocks.

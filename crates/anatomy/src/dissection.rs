@@ -123,18 +123,19 @@ impl<'a> Knife<'a> {
 
     fn lines(&self, alive: &[&Life]) -> Vec<LineBytes> {
         let frame = |life: &Life| self.source.line(life.owner).unwrap_or_default();
-        let mut functions: HashMap<(TextId, u32), TextId> = HashMap::new();
+        let mut words: HashMap<(TextId, u32), (TextId, TextId)> = HashMap::new();
         let sums = sum_by(alive, |life| {
             let frame = frame(life);
-            functions.entry((frame.file, frame.line)).or_insert(frame.function);
+            words.entry((frame.file, frame.line)).or_insert((frame.function, frame.source));
             (frame.file, frame.line)
         });
         let text = |id: TextId| self.recording.texts.get(id).to_owned();
         let mut lines: Vec<LineBytes> = sums
             .into_iter()
             .map(|(key, (bytes, count))| {
-                let (file, function) = (text(key.0), text(functions[&key]));
-                LineBytes { file, line: key.1, function, bytes, count }
+                let (function, source) = words[&key];
+                let (file, function, source) = (text(key.0), text(function), text(source));
+                LineBytes { file, line: key.1, function, source, bytes, count }
             })
             .collect();
         lines.sort_by(|a, b| (b.bytes, &a.file, a.line).cmp(&(a.bytes, &b.file, b.line)));

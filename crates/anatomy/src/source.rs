@@ -20,7 +20,8 @@ const SOURCES: [&str; 9] = [
 ];
 
 /// Frames of C++ that memory snapshots may hold.
-const NOT_PYTHON: [&str; 9] = [".cpp", ".cc", ".c", ".cu", ".h", ".hpp", ".cuh", ".so", ".S"];
+const NOT_PYTHON: [&str; 10] =
+    [".cpp", ".cc", ".c", ".cu", ".h", ".hpp", ".cuh", ".so", ".o", ".S"];
 
 /// Lines of a stack that are told: recursion goes deeper, but says no more.
 const DEEPEST: usize = 128;

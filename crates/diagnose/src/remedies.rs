@@ -38,7 +38,7 @@ pub(crate) const TABLE: [(&str, Label, &str); 29] = [
     ("half-frozen", Label::ChangesNumerics, "frozen parts in bfloat16"),
     ("indices", Label::Exact, "class indices instead of one-hot vectors: an embedding, or cross_entropy with indices"),
     ("inputs", Label::ChangesFunction, "smaller or fewer inputs: resolution, frames, points"),
-    ("no-foreach", Label::NumericallyEqual, "foreach=False: one parameter at a time"),
+    ("no-foreach", Label::Exact, "foreach=False: one parameter at a time"),
     ("no-grad", Label::Exact, "with torch.no_grad(): around the evaluation"),
     ("no-retain", Label::Exact, "backward() without retain_graph, or one backward pass over the sum of losses"),
     ("offload", Label::Exact, "torch.autograd.graph.save_on_cpu(pin_memory=True)"),

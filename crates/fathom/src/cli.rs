@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Sweep(SweepArguments),
     /// Say who holds the memory of a recording or a snapshot, and why a message says there was none
     Explain(ExplainArguments),
+    /// Compare two runs, commits, settings or snapshots: what grew and what shrank
+    Diff(DiffArguments),
     /// Write one HTML file, which needs no network, from recordings, snapshots and reports
     Page(PageArguments),
     /// Replay a memory snapshot or recording: exactly, then under other settings and on other cards
@@ -308,6 +310,37 @@ impl ExplainArguments {
         let unfold = Unfold::from(self.unfold);
         Unfold { fragments: unfold.fragments || self.fragments, ..unfold }
     }
+}
+
+/// Flags of `fathom diff`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the answer was given, 2 bad usage or input.
+
+Example:
+  fathom run --out before -- python train.py
+  fathom run --out after  -- python train.py --ema
+  fathom diff before after --markdown comment.md")]
+pub(crate) struct DiffArguments {
+    /// Before: a recording, a memory snapshot, a folder that `fathom run --out` wrote, or a report as JSON
+    pub(crate) a: PathBuf,
+    /// After
+    pub(crate) b: PathBuf,
+    /// The device, if a file holds several [default: the one with most events]
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// Write the answer as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write it as Markdown, for a pull request
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write both sides and what differs as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
+    /// Show every row that changed
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 /// Flags of `fathom page`.

@@ -8,17 +8,29 @@ use allocator::{Settings as Allocator, reproduce};
 use anyhow::Result;
 use cuda_abi::environment as name;
 use fit::checkpoint::Step;
-use fit::plan::{Bench, Fact, Tried};
+use fit::plan::{Bench, Cause, Fact, Look, Tried};
 use fit::{Knob, Label, Lever, Measured};
+use recording::Category;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::runner::{OnPhantom, Wanted, measured};
 use crate::warm::Job;
 
-/// Operations that take as long as moving one byte, to compare kernels that compute with kernels that
-/// copy. Assumed: cards of the catalogue have between 10 and 40 in single precision.
-const FLOPS_PER_BYTE: f64 = 20.0;
+/// Of the peak: what explains less is no cause to act on.
+const LEAST_SHARE: f64 = 0.01;
+
+/// Of the peak: a module that owns less is not worth freezing.
+const LARGE_PART: f64 = 0.1;
+
+/// Modules that are offered for freezing, at most.
+const PARTS: usize = 3;
+
+/// Passes before a step of a trial: the memory of all further ones is the same.
+const PASSES: u32 = 2;
+
+/// Levers that change when the optimizer steps: they are asked apart from the others.
+const GATES: [&str; 2] = ["accumulate", "fused-optimizer"];
 
 /// The command, its knobs and the card.
 pub(crate) struct Fitting {
@@ -48,6 +60,7 @@ struct Row {
     places: Vec<String>,
     change: String,
     label: String,
+    batch: Option<u32>,
 }
 
 impl Fitting {
@@ -68,6 +81,10 @@ impl Fitting {
         if !requests.is_empty() {
             setting.environment.push((name::LEVERS.to_owned(), Value::Array(requests).to_string()));
         }
+        // With two passes a step: the second step is the first one with the optimizer's state.
+        if plan.iter().any(|lever| matches!(lever, Lever::Accumulate(_))) {
+            setting.environment.push((name::STEPS.to_owned(), "2".to_owned()));
+        }
         let card = match is_limited {
             true => self.card.clone(),
             false => self.card.with_memory(gpus::UNLIMITED_BYTES),
@@ -75,22 +92,20 @@ impl Fitting {
         Wanted { card: Some(card), setting, record, cold: false }
     }
 
-    /// Operations of each module's forward pass, counted once.
-    fn counts(&mut self) -> Result<Counts> {
-        if let Some(counts) = &self.counts {
-            return Ok(counts.clone());
-        }
+    /// The script as it is, to count the operations of each module's forward pass.
+    fn counting(&self) -> Wanted {
         let mut wanted = self.wanted(&[], false, false);
         wanted.setting.environment.push((name::FLOPS.to_owned(), "on".to_owned()));
         wanted.setting.environment.push((name::STEPS.to_owned(), "1".to_owned()));
-        let (job, _) = self.runner.run_each(vec![wanted])?.swap_remove(0);
-        let texts = files(&job.folder, "flops.")
-            .into_iter()
-            .filter_map(|path| fs::read_to_string(path).ok());
-        let all = texts.filter_map(|text| serde_json::from_str::<Counts>(&text).ok());
-        let counts = all.max_by_key(|counts| counts.flops.len()).unwrap_or_default();
-        self.counts = Some(counts.clone());
-        Ok(counts)
+        wanted
+    }
+
+    /// Levers all at once, only to hear whether they find something to act on.
+    fn asking(&self, asked: &[Lever]) -> Vec<Wanted> {
+        let (gates, others): (Vec<Lever>, Vec<Lever>) =
+            asked.iter().cloned().partition(|lever| GATES.contains(&lever.id()));
+        let some = [others, gates].into_iter().filter(|levers| !levers.is_empty());
+        some.map(|levers| self.wanted(&levers, false, false)).collect()
     }
 }
 
@@ -113,26 +128,75 @@ impl Bench for Fitting {
         Ok(self.runner.run_each(wanted)?.iter().map(|(job, run)| measured(job, run)).collect())
     }
 
-    fn step(&mut self, plan: &[Lever]) -> Result<Option<Step>> {
-        self.runner.expect(2);
-        let Counts { flops, changing } = self.counts()?;
-        let wanted = self.wanted(plan, false, true);
-        let (job, _) = self.runner.run_each(vec![wanted])?.swap_remove(0);
+    fn look(&mut self, plan: &[Lever], asked: &[Lever]) -> Result<Look> {
+        let mut wanted = vec![self.wanted(plan, false, true)];
+        wanted.extend(self.counts.is_none().then(|| self.counting()));
+        let asking = wanted.len();
+        wanted.extend(self.asking(asked));
+        self.runner.expect(wanted.len());
+        let runs = self.runner.run_each(wanted)?;
+        if self.counts.is_none() {
+            self.counts = Some(counts(&runs[1].0.folder));
+        }
+        let is_whole = |run: &&(Job, report::Run)| run.1.verdict == report::Verdict::Fits;
+        let asked = runs[asking..].iter().filter(is_whole);
+        let facts = asked.flat_map(|(job, _)| facts(&job.folder)).collect();
+        let (job, run) = &runs[0];
+        Ok(Look { facts, step: self.step(job), ..seen(run) })
+    }
+}
+
+impl Fitting {
+    /// What modules save, from the largest recording of a trial.
+    fn step(&self, job: &Job) -> Option<Step> {
         let largest = files(&job.folder, "recording.")
             .into_iter()
-            .max_by_key(|path| fs::metadata(path).map_or(0, |data| data.len()));
-        let bytes = largest.and_then(|path| fs::read(path).ok());
-        let Some(recording) = bytes.and_then(|bytes| recording::file::read(&bytes).ok()) else {
-            return Ok(None);
-        };
-        let Ok(settings) = Allocator::of(&recording.about) else { return Ok(None) };
+            .max_by_key(|path| fs::metadata(path).map_or(0, |data| data.len()))?;
+        let recording = recording::file::read(&fs::read(largest).ok()?).ok()?;
+        let settings = Allocator::of(&recording.about).ok()?;
         let timeline = reproduce(&recording, &settings).timeline;
-        let step = fit::saved::step(&recording, &timeline, &flops, FLOPS_PER_BYTE);
-        Ok(step.map(|mut step| {
-            step.candidates.retain(|candidate| !changing.contains(&candidate.path));
-            step
-        }))
+        let Counts { flops, changing } = self.counts.clone().unwrap_or_default();
+        let flops_per_byte = self.card.flops() / self.card.bandwidth();
+        let mut step = fit::saved::step(&recording, &timeline, &flops, flops_per_byte)?;
+        step.candidates.retain(|candidate| !changing.contains(&candidate.path));
+        Some(step)
     }
+}
+
+/// Causes of the peak, and the sizes that costs are modelled from.
+fn seen(run: &report::Run) -> Look {
+    let Some(anatomy) = &run.anatomy else { return Look::default() };
+    let peak = &anatomy.allocated_peak;
+    let share = |bytes: u64| bytes as f64 / peak.allocated.max(1) as f64;
+    let causes = diagnose::diagnose(anatomy, false)
+        .into_iter()
+        .filter(|finding| LEAST_SHARE <= share(finding.bytes))
+        .map(|finding| Cause {
+            title: finding.title,
+            bytes: finding.bytes,
+            remedies: finding.remedies.into_iter().map(|it| (it.id, it.change)).collect(),
+        })
+        .collect();
+    let is_part = |module: &&anatomy::ModuleBytes| {
+        let depth = module.path.split('.').count();
+        !module.path.is_empty() && depth == 1 && LARGE_PART <= share(module.total)
+    };
+    let mut parts: Vec<&anatomy::ModuleBytes> = peak.modules.iter().filter(is_part).collect();
+    parts.sort_by_key(|module| std::cmp::Reverse(module.total));
+    Look {
+        causes,
+        weights: peak.categories.of(Category::Weights),
+        activations: peak.categories.of(Category::Activations),
+        parts: parts.into_iter().take(PARTS).map(|module| module.path.clone()).collect(),
+        ..Look::default()
+    }
+}
+
+fn counts(folder: &Path) -> Counts {
+    let texts =
+        files(folder, "flops.").into_iter().filter_map(|path| fs::read_to_string(path).ok());
+    let all = texts.filter_map(|text| serde_json::from_str::<Counts>(&text).ok());
+    all.max_by_key(|counts| counts.flops.len()).unwrap_or_default()
 }
 
 /// A lever as the doorway wants it; `None` for those that act outside of the script.
@@ -141,7 +205,10 @@ fn request(lever: &Lever) -> Option<Value> {
         Lever::Plain(id) => Some(json!({"lever": id})),
         Lever::Allocator(settings) => Some(json!({"lever": "allocator", "settings": settings})),
         Lever::Checkpoint(modules) => Some(json!({"lever": "checkpoint", "modules": modules})),
-        Lever::Accumulate(parts) => Some(json!({"lever": "accumulate", "parts": parts})),
+        Lever::Accumulate(parts) => {
+            Some(json!({"lever": "accumulate", "parts": parts, "passes": PASSES}))
+        }
+        Lever::Freeze(modules) => Some(json!({"lever": "freeze", "modules": modules})),
         Lever::Knob { .. } => None,
     }
 }
@@ -167,6 +234,7 @@ fn facts(folder: &Path) -> Vec<Fact> {
         places: row.places.into_iter().map(from_here).collect(),
         change: row.change,
         label: Label::parse(&row.label),
+        batch: row.batch,
     };
     best.into_iter().flatten().map(fact).collect()
 }

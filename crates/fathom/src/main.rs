@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => commands::sweep(&arguments),
         Command::Replay(arguments) => commands::replay(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments),
+        Command::Diff(arguments) => commands::diff(&arguments),
         Command::Page(arguments) => commands::page(&arguments),
         Command::Gpus { name } => commands::gpus(name.as_deref()),
         Command::Doctor { python } => commands::doctor(&python),

@@ -13,6 +13,8 @@ pub enum Lever {
     Checkpoint(Vec<String>),
     /// Batches in so many parts.
     Accumulate(u32),
+    /// These modules are not trained.
+    Freeze(Vec<String>),
     /// A knob of the user's at another value.
     Knob {
         /// Which.
@@ -30,6 +32,7 @@ impl Lever {
             Lever::Allocator(_) => "allocator",
             Lever::Checkpoint(_) => "checkpoint",
             Lever::Accumulate(_) => "accumulate",
+            Lever::Freeze(_) => "freeze",
             Lever::Knob { name, .. } => name,
         }
     }
@@ -45,8 +48,23 @@ pub const FREE: [&str; 6] = [
     "chunked-cross-entropy",
 ];
 
+/// Free of cost as well, but tried only where a cause of the peak asks for them.
+pub const IF_ASKED: [&str; 2] = ["fused-optimizer", "channels-last"];
+
+/// Asked beside the first look whether they find something to act on: they do not make a script fail.
+pub const PROBED: [&str; 8] = [
+    "zero-grad",
+    "bucket-view",
+    "no-foreach",
+    "ema-cpu",
+    "fused-attention",
+    "chunked-cross-entropy",
+    "accumulate",
+    "fused-optimizer",
+];
+
 /// Levers without options that stand for themselves, with their labels.
-pub const PLAIN: [(&str, Label); 16] = [
+pub const PLAIN: [(&str, Label); 15] = [
     ("zero-grad", Label::Exact),
     ("bucket-view", Label::Exact),
     ("no-foreach", Label::Exact),
@@ -62,7 +80,6 @@ pub const PLAIN: [(&str, Label); 16] = [
     ("8bit-optimizer", Label::ChangesTraining),
     ("adafactor", Label::ChangesTraining),
     ("sgd", Label::ChangesTraining),
-    ("freeze", Label::ChangesTraining),
 ];
 
 /// The label of a lever before it was tried.
@@ -70,6 +87,7 @@ pub fn label(lever: &Lever) -> Label {
     match lever {
         Lever::Allocator(_) | Lever::Checkpoint(_) => Label::Exact,
         Lever::Accumulate(_) => Label::NumericallyEqual,
+        Lever::Freeze(_) => Label::ChangesTraining,
         // What a setting of the user's means, only the user knows.
         Lever::Knob { .. } => Label::ChangesTraining,
         Lever::Plain(id) => {

@@ -1,13 +1,19 @@
 //! The search for a plan against a script whose peaks are known: what is tried, in which order, and monotony.
 
 use fit::checkpoint::{Absence, Candidate, Step};
-use fit::plan::{Answer, Bench, Fact, Tried, Wish, search};
+use fit::plan::{Answer, Bench, Cause, Fact, Look, Speeds, Tried, Wish, search};
 use fit::{Card, Label, Lever, Measured, Peaks, Verdict};
 
-/// Ten blocks of 1000 bytes on top of 2000; no-foreach saves 300; precision halves the blocks.
+/// Ten blocks of 1000 bytes on top of 2000; no-foreach saves 300; precision halves the blocks; channels-last
+/// saves 100.
+#[derive(Default)]
 struct Script {
     tried: Vec<Vec<Lever>>,
     usable: u64,
+    /// Its batch size, if it can be divided.
+    batch: Option<u32>,
+    /// Of its peak.
+    causes: Vec<Cause>,
 }
 
 const BLOCKS: usize = 10;
@@ -15,16 +21,34 @@ const BLOCKS: usize = 10;
 impl Script {
     fn peak(&self, plan: &[Lever]) -> u64 {
         let block = if plan.contains(&Lever::Plain("amp-bf16")) { 500 } else { 1000 };
-        let (mut blocks, mut rest, mut eighths) = (BLOCKS as u64, 2000, 8);
+        let (mut blocks, mut rest, mut eighths, mut passes) = (BLOCKS as u64, 2000, 8, 1);
         for lever in plan {
             match lever {
                 Lever::Checkpoint(modules) => blocks -= modules.len() as u64 * 9 / 10,
                 Lever::Plain("no-foreach") => rest -= 300,
+                Lever::Plain("channels-last") => rest -= 100,
+                Lever::Accumulate(parts) => passes = u64::from(*parts),
                 Lever::Knob { value, .. } => eighths = value.parse::<u64>().unwrap(),
                 _ => {}
             }
         }
-        rest + blocks * block * eighths / 8
+        rest + blocks * block * eighths / 8 / passes
+    }
+
+    /// A few levers find something to act on.
+    fn fact(&self, lever: &Lever) -> Fact {
+        let applied = match lever.id() {
+            "no-foreach" | "checkpoint" | "amp-bf16" | "channels-last" => true,
+            "accumulate" => self.batch.is_some(),
+            _ => false,
+        };
+        Fact {
+            lever: lever.id().to_owned(),
+            applied,
+            reason: Some("absent".to_owned()),
+            batch: self.batch,
+            ..Fact::default()
+        }
     }
 
     fn measure(&self, plan: &[Lever]) -> Measured {
@@ -41,19 +65,10 @@ impl Bench for Script {
 
     fn try_all(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Tried>, ()> {
         self.tried.extend(plans.iter().cloned());
-        let fact = |lever: &Lever| {
-            let applied = matches!(lever.id(), "no-foreach" | "checkpoint" | "amp-bf16");
-            Fact {
-                lever: lever.id().to_owned(),
-                applied,
-                reason: Some("absent".to_owned()),
-                ..Fact::default()
-            }
-        };
         let is_inside = |lever: &&Lever| !matches!(lever, Lever::Knob { .. });
         let tried = |plan: &Vec<Lever>| Tried {
             measured: self.measure(plan),
-            facts: plan.iter().filter(is_inside).map(fact).collect(),
+            facts: plan.iter().filter(is_inside).map(|lever| self.fact(lever)).collect(),
         };
         Ok(plans.iter().map(tried).collect())
     }
@@ -62,7 +77,7 @@ impl Bench for Script {
         Ok(plans.iter().map(|plan| self.measure(plan)).collect())
     }
 
-    fn step(&mut self, plan: &[Lever]) -> Result<Option<Step>, ()> {
+    fn look(&mut self, plan: &[Lever], asked: &[Lever]) -> Result<Look, ()> {
         let top = self.peak(plan);
         let alive = (0..=BLOCKS as u64).map(|block| top - (BLOCKS as u64 - block) * 100).collect();
         let candidate = |index: usize| Candidate {
@@ -72,18 +87,21 @@ impl Bench for Script {
             cost: 10.0,
             absences: vec![Absence { from: index, to: BLOCKS + 1, bytes: 90 }],
         };
-        Ok(Some(Step {
-            alive,
-            candidates: (0..BLOCKS).map(candidate).collect(),
-            forward_cost: 100.0,
-        }))
+        let candidates = (0..BLOCKS).map(candidate).collect();
+        let step = Some(Step { alive, candidates, forward_cost: 100.0 });
+        let facts = asked.iter().map(|lever| self.fact(lever)).collect();
+        Ok(Look { step, facts, causes: self.causes.clone(), ..Look::default() })
     }
 }
 
 fn fit(usable: u64, knobs: &[(&str, &[&str])]) -> (Answer, Vec<Vec<Lever>>) {
-    let mut script = Script { tried: Vec::new(), usable };
+    fit_script(Script { usable, ..Script::default() }, knobs)
+}
+
+fn fit_script(mut script: Script, knobs: &[(&str, &[&str])]) -> (Answer, Vec<Vec<Lever>>) {
     let wish = Wish {
         card: Card { name: "card".into(), usable_bytes: script.usable, context_bytes: 0, kind: 0 },
+        speeds: Speeds { flops: 1.0, bandwidth: 1.0 },
         only: Vec::new(),
         allow_training: false,
         knobs: knobs
@@ -154,4 +172,34 @@ fn asking_for_less_memory_never_gives_a_higher_peak() {
         assert!(peak <= usable && peak <= last, "{usable}: {peak} after {last}");
         last = peak;
     }
+}
+
+#[test]
+fn a_batch_is_divided_no_further_than_needed() {
+    let parts = |usable: u64| {
+        let script = Script { usable, batch: Some(48), ..Script::default() };
+        let (answer, _) = fit_script(script, &[]);
+        let plan = chosen(&answer);
+        assert!(plan.label <= Label::NumericallyEqual, "{plan:?}");
+        plan.levers.iter().find_map(|lever| match lever {
+            Lever::Accumulate(parts) => Some(*parts),
+            _ => None,
+        })
+    };
+    // Checkpoints ask for no other loop, and go down to 2700.
+    assert_eq!(parts(2_700), None);
+    assert_eq!(parts(2_699), Some(16));
+}
+
+#[test]
+fn some_levers_are_tried_only_if_a_cause_asks_for_them() {
+    let is_tried =
+        |tried: &[Vec<Lever>]| tried.iter().any(|it| it.contains(&Lever::Plain("channels-last")));
+    assert!(!is_tried(&fit(1_000, &[]).1));
+    let remedies = vec![("channels-last", "…".to_owned())];
+    let cause = Cause { title: "workspaces".to_owned(), bytes: 1, remedies };
+    let script = Script { usable: 1_000, causes: vec![cause.clone()], ..Script::default() };
+    let (answer, tried) = fit_script(script, &[]);
+    assert!(is_tried(&tried));
+    assert_eq!(answer.causes, [cause]);
 }

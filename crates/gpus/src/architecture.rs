@@ -21,6 +21,8 @@ pub struct Architecture {
     pub shared_per_block_optin: u64,
     /// Bytes of shared memory that the system takes from each block.
     pub shared_reserved_per_block: u64,
+    /// Multiply-adds in single precision that one multiprocessor does per clock.
+    pub multiply_adds_per_clock: u32,
 }
 
 impl Architecture {

@@ -110,6 +110,17 @@ impl Card {
         u64::from(self.sm_count) * u64::from(self.architecture.threads_per_multiprocessor)
     }
 
+    /// Operations per second in single precision, at the most: what its clock and its units allow.
+    pub fn flops(&self) -> f64 {
+        let units = self.sm_count * self.architecture.multiply_adds_per_clock;
+        2.0 * f64::from(units) * f64::from(self.clock_khz) * 1e3
+    }
+
+    /// Bytes per second to and from its memory, at the most.
+    pub fn bandwidth(&self) -> f64 {
+        2.0 * f64::from(self.memory_clock_khz) * 1e3 * f64::from(self.memory_bus_bits) / 8.0
+    }
+
     /// Every number beside how it is known, in the order in which they are shown.
     pub fn facts(&self) -> [(&'static str, String, Known); 6] {
         let memory = format!("{} B ({:.2} GiB)", self.memory_bytes, gib(self.memory_bytes));

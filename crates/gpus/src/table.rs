@@ -108,6 +108,7 @@ fn architecture(row: &'static str) -> Result<Architecture, Broken> {
         cells.number("KiB of shared memory of a block")?,
         cells.number("KiB of reserved shared memory")?,
     ];
+    let multiply_adds_per_clock = cells.number("multiply-adds")?;
     cells.end()?;
     Ok(Architecture {
         compute_capability,
@@ -118,6 +119,7 @@ fn architecture(row: &'static str) -> Result<Architecture, Broken> {
         shared_per_multiprocessor: shared << 10,
         shared_per_block_optin: optin << 10,
         shared_reserved_per_block: reserved << 10,
+        multiply_adds_per_clock,
     })
 }
 

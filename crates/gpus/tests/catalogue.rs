@@ -79,3 +79,20 @@ fn the_page_is_fresh() {
     let stored = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(stored == page, "docs/reference/gpus.md is stale: UPDATE_GOLDEN=1 cargo test -p gpus");
 }
+
+/// What NVIDIA's data sheets say: teraflops in single precision, and gigabytes per second.
+#[test]
+fn speeds_are_those_of_the_data_sheets() {
+    let sheets = [
+        ("rtx3090", 35.6, 936.0),
+        ("a100-80g", 19.5, 2039.0),
+        ("v100-32g", 15.7, 900.0),
+        ("t4", 8.1, 320.0),
+    ];
+    for (name, teraflops, gigabytes) in sheets {
+        let card = gpus::find(name).expect(name);
+        let off = |given: f64, sheet: f64| (given / sheet - 1.0).abs();
+        assert!(off(card.flops() / 1e12, teraflops) < 0.03, "{name}: {}", card.flops());
+        assert!(off(card.bandwidth() / 1e9, gigabytes) < 0.03, "{name}: {}", card.bandwidth());
+    }
+}

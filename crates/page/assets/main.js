@@ -15,6 +15,7 @@ import { Tables } from "./tables.js";
 import { showFindings } from "./findings.js";
 import { showPlans } from "./plans.js";
 import { showSweeps } from "./sweeps.js";
+import { Differences } from "./differences.js";
 
 const STORY_SECTIONS = ["timeline", "moment", "segments"];
 
@@ -28,6 +29,7 @@ class Page {
     this.momentView = new MomentView(this.state);
     this.segmentView = new SegmentView(this.state);
     this.tables = new Tables(this.state);
+    this.differences = new Differences(contents.documents, this.state);
     this.listen();
     this.controls();
   }
@@ -49,6 +51,7 @@ class Page {
     state.listen(["moment", "by"], () => drawn() && this.segmentView.draw());
     state.listen(["table", "query", "sort", "mark"], () => this.item() && this.tables.draw());
     state.listen(["by", "scale"], () => this.timelineControls());
+    state.listen(["changes"], () => this.differences.draw());
     state.listen(["theme"], () => this.theme());
     state.listen(["item"], () => this.show());
     globalThis.addEventListener("hashchange", () => {
@@ -141,6 +144,7 @@ class Page {
   print(isPaper) {
     if (isPaper) document.documentElement.dataset.theme = "light";
     else this.theme();
+    this.differences.repaint();
     if (!this.story) return;
     this.timeline.repaint();
     this.timeline.drawNow();
@@ -149,6 +153,7 @@ class Page {
   }
 
   redraw() {
+    this.differences.repaint();
     if (!this.story) return;
     this.timeline.repaint();
     this.momentView.draw();
@@ -178,10 +183,9 @@ class Page {
     this.story = null;
     for (const id of STORY_SECTIONS) byId(id).hidden = !item.has_story;
     if (!item.has_story) return;
-    const number = this.contents.items.indexOf(item);
-    this.stories[number] ??= new Story(await unpack(byId("fathom-story-" + number).textContent));
+    const story = await this.storyOf(this.contents.items.indexOf(item));
     if (this.item() !== item) return;
-    this.story = this.stories[number];
+    this.story = story;
     this.keepInside();
     this.showWhatIsKnown(item.report);
     this.timeline.show(this.story, this.limit);
@@ -189,6 +193,14 @@ class Page {
     showRange(this.story, this.state);
     this.momentView.show(this.story, item.report);
     this.segmentView.show(this.story);
+  }
+
+  // The story of an item, unpacked once; null if it has none.
+  async storyOf(number) {
+    const item = this.contents.items[number];
+    if (!item || !item.has_story) return null;
+    this.stories[number] ??= new Story(await unpack(byId("fathom-story-" + number).textContent));
+    return this.stories[number];
   }
 
   // Where nothing has a name, lines tell more than categories; an address that says otherwise is obeyed.
@@ -232,6 +244,7 @@ export async function main() {
   for (const id of STORY_SECTIONS) byId(id).hidden = !page.contents.items.length;
   try {
     await page.show();
+    await page.differences.drawPictures((number) => page.storyOf(number));
   } catch (error) {
     refill(byId("problem"), `This browser could not read the page's data: ${error.message}`);
   }

@@ -18,7 +18,7 @@ function leversText(levers) {
     const values = Object.values(rest).map((value) =>
       Array.isArray(value) && value.length > 3
         ? `${value.slice(0, 3).join(", ")} and ${value.length - 3} more`
-        : String(value),
+        : [value].flat().join(", "),
     );
     return [id, ...values].join(" ");
   });
@@ -31,26 +31,66 @@ function costText(cost) {
   return `${Math.round(100 * (cost.flops_ratio - 1))} % more operations (${cost.known ?? "modelled"})`;
 }
 
+// What is left of the budget.
+function roomText(bytes) {
+  return bytes >= 0 ? bytesText(bytes) : "too much by " + bytesText(-bytes);
+}
+
+// What is needed as a bar, and the budget as a line across all of them.
+function needBar(bytes, budget, most) {
+  const share = (part) => `${(100 * part) / most}%`;
+  const parts = [
+    make("span", { class: bytes <= budget ? "fits" : "not", style: { width: share(bytes) } }),
+    make("span", { class: "budget", style: { left: share(budget) }, title: `budget ${bytesText(budget)}` }),
+  ];
+  return make("td", { class: "need" }, make("div", {}, parts));
+}
+
+// Before: the run as it is, in the same columns.
+function baselineRow(baseline, budget, most) {
+  const bytes = baseline.device_bytes;
+  return make(
+    "tr",
+    {},
+    make("td", {}, "as it is"),
+    make("td", {}),
+    make("td", { class: "number", "data-bytes": bytes }, bytesText(bytes)),
+    needBar(bytes, budget, most),
+    make("td", { class: "number" }, roomText(budget - bytes)),
+    make("td", {}, "run"),
+    make("td", {}),
+  );
+}
+
 function plan(fit) {
   const plans = fit.plans ?? [],
-    { baseline } = fit;
+    { baseline, budget_bytes: budget } = fit;
+  const hasBaseline = Boolean(baseline && baseline.device_bytes);
+  const needs = [budget, hasBaseline ? baseline.device_bytes : 0, ...plans.map((row) => row.device_bytes)];
+  const most = Math.max(1, ...needs) * 1.02;
   const rows = plans.map((row, index) => {
-    const room =
-      row.headroom_bytes >= 0 ? bytesText(row.headroom_bytes) : "too much by " + bytesText(-row.headroom_bytes);
     return make(
       "tr",
       { class: index === fit.chosen ? "marked" : "" },
       make("td", {}, leversText(row.levers) || row.label, index === fit.chosen ? make("small", {}, " chosen") : ""),
       make("td", {}, row.label ?? ""),
       make("td", { class: "number", "data-bytes": row.device_bytes }, bytesText(row.device_bytes)),
-      make("td", { class: "number" }, room),
+      needBar(row.device_bytes, budget, most),
+      make("td", { class: "number" }, roomText(row.headroom_bytes)),
       make("td", {}, row.verified ? "run" : "predicted"),
       make("td", {}, costText(row.cost)),
     );
   });
-  const heads = [["plan"], ["results"], ["needs", "number"], ["to spare", "number"], ["how it is known"], ["cost"]].map(
-    ([name, kind]) => make("th", { class: kind }, name),
-  );
+  if (hasBaseline) rows.unshift(baselineRow(baseline, budget, most));
+  const heads = [
+    ["plan"],
+    ["results"],
+    ["needs", "number"],
+    [`of ${bytesText(budget)}`],
+    ["to spare", "number"],
+    ["how it is known"],
+    ["cost"],
+  ].map(([name, kind]) => make("th", { class: kind }, name));
   const chosen = plans[fit.chosen];
   const reasons = (fit.not_applicable ?? []).map((row) => make("li", {}, `${row.lever}: ${row.reason}`));
   const asItIs =

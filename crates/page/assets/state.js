@@ -18,6 +18,7 @@ const FIELDS = {
   mark: ["mark", "text"],
   theme: ["theme", ["light", "dark"]],
   scale: ["y", ["fit", "limit"]],
+  changes: ["d", "text"],
 };
 
 export const FIRST = {
@@ -37,6 +38,7 @@ export const FIRST = {
   mark: "",
   theme: "",
   scale: "fit",
+  changes: "",
 };
 
 export function toHash(state) {

@@ -31,16 +31,23 @@ function sweep(answer) {
     return make(
       "figure",
       {},
-      make("figcaption", {}, group || "All points", card ? `, ${bytesText(card.memory_bytes)}` : ""),
+      make("figcaption", {}, group || "All points", saysMemory(group, card) ? "" : `, ${bytesText(card.memory_bytes)}`),
       heat(own, across, down, most),
       curves(own, across, down, card ? card.memory_bytes : 0),
     );
   });
   const scaling = (answer.scaling ?? []).map((row) => {
     const what = plainWords(row.of ?? "peak").replace(" bytes", "");
-    return make("li", {}, `${what} grows as ${row.knob} to the power of ${Number(row.exponent).toFixed(2)}`);
+    const power = Number(row.exponent).toFixed(2);
+    const how = power === "1.00" ? `linearly with ${row.knob}` : `as ${row.knob} to the power of ${power}`;
+    return make("li", {}, `${what} grows ${how} (fitted)`);
   });
   return make("div", {}, figures, make("ul", {}, (answer.largest ?? []).map(largestRow), scaling));
+}
+
+// A card that was given by its memory is named by it: `1 GiB`, `700.0 MiB`.
+function saysMemory(group, card) {
+  return !card || group.startsWith(bytesText(card.memory_bytes)) || group.startsWith(axisText(card.memory_bytes));
 }
 
 function largestRow(row) {

@@ -47,6 +47,7 @@ const TABLES = {
     columns: (report) => [
       words("line", (row) => placeText(row.file, row.line) || "no line"),
       words("function", field("function")),
+      words("source", field("source")),
       number("bytes", (row) => row.bytes),
       share(report),
       blocks,

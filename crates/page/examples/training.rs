@@ -30,7 +30,8 @@ impl Script {
         let recording = &mut self.recording;
         let texts = &mut recording.texts;
         let file = texts.intern("net.py");
-        let frame = Frame { file, function: texts.intern("forward"), line };
+        let function = texts.intern("forward");
+        let frame = Frame { file, function, line, ..Frame::default() };
         recording.frames.push(frame);
         let frame = FrameId(recording.frames.len() as u32 - 1);
         recording.stacks.push(Stack { frame, caller: None });

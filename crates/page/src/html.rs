@@ -32,6 +32,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../assets/findings.js"),
     include_str!("../assets/plans.js"),
     include_str!("../assets/sweeps.js"),
+    include_str!("../assets/differences.js"),
     include_str!("../assets/main.js"),
 ];
 
@@ -45,7 +46,7 @@ pub struct Bundle {
     pub title: String,
     /// Runs and files, the most important first.
     pub items: Vec<Item>,
-    /// Other answers, as JSON: plans of `fit`, sweeps.
+    /// Other answers, as JSON: plans of `fit`, sweeps, differences.
     pub documents: Vec<Value>,
 }
 

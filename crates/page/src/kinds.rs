@@ -124,7 +124,7 @@ impl<'a> Kinds<'a> {
             return *row;
         }
         let mut caller = 0;
-        for Frame { file, function, line } in self.source.users_lines(owner) {
+        for Frame { file, function, line, .. } in self.source.users_lines(owner) {
             let (file, function) = (self.text(file), self.text(function));
             let place = Place { caller, file, line, function };
             let places = &mut self.places;

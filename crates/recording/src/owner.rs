@@ -81,6 +81,9 @@ pub struct Frame {
     pub function: TextId,
     /// From 1; 0 if not known.
     pub line: u32,
+    /// What stands there, without the blanks around it; empty if not known. Numbers of lines shift from
+    /// one commit to the next, and the file may be gone: the text tells which line it was.
+    pub source: TextId,
 }
 
 /// A call stack: its innermost frame, and the stack of the caller.

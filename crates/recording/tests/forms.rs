@@ -35,9 +35,9 @@ proptest! {
     }
 }
 
-const TAGS: [&[u8; 4]; 11] = [
-    b"ABOU", b"TEXT", b"FRAM", b"STAC", b"OWNR", b"MODU", b"PLAC", b"STRT", b"EVNT", b"FINI",
-    b"DONE",
+const TAGS: [&[u8; 4]; 12] = [
+    b"ABOU", b"TEXT", b"FRAM", b"SRCE", b"STAC", b"OWNR", b"MODU", b"PLAC", b"STRT", b"EVNT",
+    b"FINI", b"DONE",
 ];
 
 fn header(version: u32) -> Vec<u8> {
@@ -59,7 +59,7 @@ parameters total 9
 complete
 text 1 \"train.py\"
 text 2 \"net\"
-frame 0 file 1 function 2 line 12
+frame 0 file 1 function 2 line 12 source 2
 stack 0 frame 0
 stack 1 frame 0 caller 0
 owner 0

@@ -1,11 +1,13 @@
 //! What a run has shown, rendered for people and for programs.
 //!
 //! Given a [`Run`], [`terminal`] gives text and [`json`] the versioned mirror `fathom.report/1`.
-//! [`check`] renders what a gate found, for people and for CI. An [`Explanation`] is the same for a file without a run. Nothing is computed here that they do not
-//! already hold.
+//! An [`Explanation`] is the same for a file without a run. Nothing is computed here that they do not
+//! already hold. [`check`] renders what a gate found, [`diff`], [`fit`], [`mod@replay`], [`sweep`] and [`oom`] the
+//! other answers.
 
 mod baseline;
 pub mod check;
+pub mod diff;
 mod explain;
 pub mod fit;
 pub mod fragments;

@@ -33,6 +33,8 @@ class Outcome:
         self.sites = []  # what was changed: paths of modules, classes of optimizers …
         self.label = None  # if it does more to this training than its own label says
         self.reason = None  # why nothing was, or why it must not count
+        self.change = None  # what to write for this script, if not all that the lever may stand for
+        self.batch = None  # the script's batch size, if the lever is about it
         self.places = []  # file:line of the code that the change belongs to
 
     def took(self, site, place=None):
@@ -44,6 +46,7 @@ class Outcome:
                 self.places.append(place)
 
     def facts(self, module):
+        getattr(module, "check", lambda outcome: None)(self)
         reason = self.reason or (None if self.sites else getattr(module, "ABSENT", "nothing to act on"))
         return {
             "lever": self.lever,
@@ -52,7 +55,8 @@ class Outcome:
             "sites": self.sites,
             "places": self.places,
             "label": self.label or module.LABEL,
-            "change": module.CHANGE,
+            "change": self.change or module.CHANGE,
+            "batch": self.batch,
         }
 
 

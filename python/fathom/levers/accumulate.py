@@ -1,6 +1,7 @@
 """Smaller batches whose gradients add up: the same number of samples per step, fewer at a time.
 
-The batches of each DataLoader become a part of what they were; the optimizer steps when all parts have passed.
+The batch size becomes a part of what it was; the optimizer steps when all parts have passed. A trial needs no more
+than two `passes` before a step: the memory of all further ones is the same.
 """
 
 import functools
@@ -8,38 +9,27 @@ import types
 
 import torch
 
-from . import CHANGES_STATISTICS, NUMERICALLY_EQUAL
+from . import CHANGES_STATISTICS, NUMERICALLY_EQUAL, batch_keys
 from .moments import at_first_call, at_optimizer, replace
 
 LABEL = NUMERICALLY_EQUAL
-CHANGE = """loader = DataLoader(…, batch_size=batch_size // parts)
-(loss / parts).backward()
+CHANGE = """(loss / parts).backward()
 if (index + 1) % parts == 0:
     optimizer.step(); optimizer.zero_grad()"""
-ABSENT = "the script has no DataLoader: give the flag of its batch size with --set"
+ABSENT = "no batch size was found in a DataLoader, a flag or a YAML file: name it with --set and --vary"
 
 
 def apply(options, outcome):
     parts = int(options.get("parts", 2))
+    passes = min(parts, int(options.get("passes", parts)))
+    outcome.parts, outcome.indivisible, outcome.steps, outcome.asked = parts, None, 0, 0
     undo = [
-        replace(torch.utils.data.DataLoader, "__init__", lambda inner: smaller(inner, parts, outcome)),
+        batch_keys.install(parts, outcome),
         replace(torch.autograd, "backward", lambda inner: scaled(inner, parts)),
-        at_optimizer(lambda optimizer: gate(optimizer, parts)),
+        at_optimizer(lambda optimizer: gate(optimizer, passes, outcome)),
         at_first_call(lambda modules: warn(modules, outcome)),
     ]
     return lambda: [inverse() for inverse in undo]
-
-
-def smaller(inner, parts, outcome):
-    @functools.wraps(inner)
-    def __init__(loader, dataset, batch_size=1, *args, **kwargs):
-        if not isinstance(batch_size, int) or batch_size % parts:
-            outcome.reason = f"a batch of {batch_size} cannot be divided into {parts} equal parts"
-            return inner(loader, dataset, batch_size, *args, **kwargs)
-        outcome.took(f"DataLoader: {batch_size} → {batch_size // parts}")
-        inner(loader, dataset, batch_size // parts, *args, **kwargs)
-
-    return __init__
 
 
 def scaled(inner, parts):
@@ -51,26 +41,36 @@ def scaled(inner, parts):
     return backward
 
 
-def gate(optimizer, parts):
-    """Of `parts` steps that the script asks for, the last is one; gradients stay until then."""
+def gate(optimizer, passes, outcome):
+    """Of `passes` steps that the script asks for, the last is one; gradients stay until then."""
     zero, asked = optimizer.zero_grad, [0]
 
     @functools.wraps(type(optimizer).step)
     def gated(_, *args, **kwargs):
         asked[0] += 1
-        if asked[0] % parts == 0:
+        outcome.asked += 1
+        if asked[0] % passes == 0:
+            outcome.steps += 1
             return type(optimizer).step(optimizer, *args, **kwargs)  # its class may be another lever's
 
     def zero_grad(set_to_none=True):
-        if asked[0] % parts == 0:
+        if asked[0] % passes == 0:
             zero(set_to_none=set_to_none)
 
     # A bound method: schedulers look into it.
     optimizer.step, optimizer.zero_grad = types.MethodType(gated, optimizer), zero_grad
 
 
+def check(outcome):
+    """A script that ends before its first step shows less than it would need."""
+    if outcome.indivisible and not outcome.sites:
+        outcome.reason = f"a batch of {outcome.indivisible} cannot be divided into {outcome.parts} equal parts"
+    elif outcome.asked and not outcome.steps:
+        outcome.reason = f"the script ended after {outcome.asked} batch, before all parts of one had passed"
+
+
 def warn(modules, outcome):
     """BatchNorm sees smaller batches."""
     kinds = {type(module).__name__ for module in modules.values()}
-    if any(name.startswith("BatchNorm") for name in kinds):
+    if any(name.startswith(("BatchNorm", "SyncBatchNorm")) for name in kinds):
         outcome.label = CHANGES_STATISTICS

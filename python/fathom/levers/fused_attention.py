@@ -6,10 +6,7 @@ from . import NUMERICALLY_EQUAL
 from .moments import at_first_call
 
 LABEL = NUMERICALLY_EQUAL
-CHANGE = """model = AutoModel.from_pretrained(…, attn_implementation="sdpa")   # transformers
-timm.layers.set_fused_attn(True)                                   # timm
-unet.set_attn_processor(AttnProcessor2_0())                        # diffusers
-attention(q, k, v, need_weights=False)                             # torch.nn.MultiheadAttention"""
+CHANGE = "attention without its matrix: the switch of the library that it comes from"
 ABSENT = "no attention of torch.nn, transformers, timm or diffusers keeps the matrix of all pairs"
 
 
@@ -20,10 +17,13 @@ def apply(options, outcome):
         for path, module in modules.items():
             if not module.training:
                 continue
-            inverse = of_torch(module) or of_timm(module) or of_transformers(module) or of_diffusers(module)
-            if inverse is not None:
-                outcome.took(path)
-                undo.append(inverse)
+            for of_library, change in LIBRARIES.items():
+                inverse = of_library(module)
+                if inverse is not None:
+                    outcome.took(path)
+                    outcome.change = "\n".join(dict.fromkeys([*(outcome.change or "").splitlines(), change]))
+                    undo.append(inverse)
+                    break
 
     first = at_first_call(act)
     return lambda: (first(), [inverse() for inverse in undo])
@@ -65,3 +65,11 @@ def of_diffusers(module):
 
     module.set_processor(AttnProcessor2_0())
     return lambda: module.set_processor(processor)
+
+
+LIBRARIES = {
+    of_torch: "attention(q, k, v, need_weights=False)   # torch.nn.MultiheadAttention",
+    of_timm: "timm.layers.set_fused_attn(True)   # before the model is made",
+    of_transformers: 'model = AutoModel.from_pretrained(…, attn_implementation="sdpa")',
+    of_diffusers: "unet.set_attn_processor(AttnProcessor2_0())",
+}

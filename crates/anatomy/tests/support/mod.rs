@@ -38,7 +38,8 @@ impl Script {
             let function = self.recording.texts.intern("main");
             let file = self.recording.texts.intern(file);
             let frame = FrameId(self.recording.frames.len() as u32);
-            self.recording.frames.push(Frame { file, function, line: *line });
+            let line = *line;
+            self.recording.frames.push(Frame { file, function, line, ..Frame::default() });
             self.recording.stacks.push(Stack { frame, caller });
             caller = Some(StackId(self.recording.stacks.len() as u32 - 1));
         }

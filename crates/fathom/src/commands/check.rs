@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use report::check::{self, Check};
 use report::{Palette, Verdict};
 
+use super::write;
 use crate::cli::{CheckArguments, RunArguments};
 use crate::error::Hinted;
 use crate::gate::Gate;
@@ -61,8 +62,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
     }
     ci::publish(&checks, &outlets)?;
     match json {
-        Some(path) if is_text => fs::write(&path, check::json(&checks))
-            .with_context(|| format!("cannot write `{}`", path.display()))?,
+        Some(path) if is_text => write(&path, &check::json(&checks))?,
         Some(_) => anstream::print!("{}", check::json(&checks)),
         None => {}
     }

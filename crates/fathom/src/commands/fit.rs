@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use fit::Knob;
 use fit::lever::PLAIN;
-use fit::plan::{Wish, search};
+use fit::plan::{Speeds, Wish, search};
 use report::Palette;
 use report::fit::Fit;
 
@@ -19,7 +19,7 @@ use crate::runner::OnPhantom;
 use crate::settings::Settings;
 
 /// Levers with options, beside those of the table.
-const WITH_OPTIONS: [&str; 4] = ["checkpoint", "accumulate", "allocator", "batch"];
+const WITH_OPTIONS: [&str; 4] = ["checkpoint", "accumulate", "allocator", "freeze"];
 
 /// Cards from this compute capability on have bfloat16.
 const BFLOAT16: (u32, u32) = (8, 0);
@@ -53,6 +53,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     let mut bench = Fitting::new(runner, knobs.clone(), card.clone());
     let wish = Wish {
         card: questions(std::slice::from_ref(&card)).swap_remove(0),
+        speeds: Speeds { flops: card.flops(), bandwidth: card.bandwidth() },
         only,
         allow_training: arguments.allow.iter().any(|word| word == "training"),
         knobs: values.clone(),
@@ -124,15 +125,33 @@ fn knobs(arguments: &FitArguments) -> Result<Vec<(Knob, Vec<String>)>> {
             .map_err(|error| Hinted::error(error.to_string(), error.hint()))?;
         knobs.push((knob, values));
     }
-    if let Some((name, _)) =
-        templates.iter().find(|row| !knobs.iter().any(|(knob, _)| knob.name == row.0))
-    {
-        return Err(Hinted::error(
-            format!("`--set {name}=…` has no values"),
-            format!("add the values to try: `--vary {name}=16,8,4`"),
-        ));
+    for (name, template) in &templates {
+        if knobs.iter().any(|(knob, _)| knob.name == *name) {
+            continue;
+        }
+        let knob = Knob::new(name, Some(template), &trial.command)
+            .map_err(|error| Hinted::error(error.to_string(), error.hint()))?;
+        let values =
+            knob.current(&trial.command).and_then(|now| halves(&now)).ok_or_else(|| {
+                Hinted::error(
+                    format!("`--set {name}=…` has no values"),
+                    format!("add the values to try: `--vary {name}=16,8,4`"),
+                )
+            })?;
+        knobs.push((knob, values));
     }
     Ok(knobs)
+}
+
+/// Half of a number, a quarter and so on, as far as they are whole.
+fn halves(now: &str) -> Option<Vec<String>> {
+    let mut number: u64 = now.parse().ok()?;
+    let mut values = Vec::new();
+    while 0 < number && number.is_multiple_of(2) {
+        number /= 2;
+        values.push(number.to_string());
+    }
+    (!values.is_empty()).then_some(values)
 }
 
 fn show(fit: &Fit, json: Option<&Path>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! One function per verb.
 
 mod check;
+mod diff;
 mod doctor;
 mod explain;
 mod fit;
@@ -11,7 +12,13 @@ mod replay;
 mod run;
 mod sweep;
 
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
 pub(crate) use check::check;
+pub(crate) use diff::diff;
 pub(crate) use doctor::doctor;
 pub(crate) use explain::{explain, explanation};
 pub(crate) use fit::fit;
@@ -21,3 +28,8 @@ pub(crate) use page::page;
 pub(crate) use replay::replay;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+
+/// Writes an answer.
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+}

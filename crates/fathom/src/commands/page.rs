@@ -13,19 +13,14 @@ use crate::page::{REPORT, of_recording, render, with_recordings};
 use crate::{load, outcome};
 
 /// Answers that are shown beside a run.
-const DOCUMENTS: [&str; 2] = ["fathom.fit/1", "fathom.sweep/1"];
+const DOCUMENTS: [&str; 3] = ["fathom.fit/1", "fathom.sweep/1", "fathom.diff/1"];
 
 /// Writes the page; 0 if there is one.
 pub(crate) fn page(arguments: &PageArguments) -> Result<u8> {
     let to = &arguments.output;
     let (mut items, mut documents) = (Vec::new(), Vec::new());
     for path in &arguments.files {
-        if is_same(path, to) {
-            return Err(Hinted::error(
-                format!("`{}` is both read and written", to.display()),
-                "name another file with `-o`: this one would be lost",
-            ));
-        }
+        refuse_same(path, to)?;
         gather(path, &mut items, &mut documents)?;
     }
     let page = render(items, documents);
@@ -34,12 +29,19 @@ pub(crate) fn page(arguments: &PageArguments) -> Result<u8> {
     Ok(0)
 }
 
-fn is_same(one: &Path, other: &Path) -> bool {
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+/// What is read is not written over.
+pub(super) fn refuse_same(from: &Path, to: &Path) -> Result<()> {
+    match (from.canonicalize(), to.canonicalize()) {
+        (Ok(one), Ok(other)) if one == other => Err(Hinted::error(
+            format!("`{}` is both read and written", to.display()),
+            "name another file to write, e.g. with `-o`: this one would be lost",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What one path has for the page.
-fn gather(path: &Path, items: &mut Vec<Item>, documents: &mut Vec<Value>) -> Result<()> {
+pub(super) fn gather(path: &Path, items: &mut Vec<Item>, documents: &mut Vec<Value>) -> Result<()> {
     if path.is_dir() {
         items.extend(of_folder(path)?);
         return Ok(());
@@ -106,7 +108,7 @@ fn of_folder(path: &Path) -> Result<Vec<Item>> {
 }
 
 /// The file as JSON; `None` if it is something else.
-fn json_of(path: &Path) -> Result<Option<Value>> {
+pub(super) fn json_of(path: &Path) -> Result<Option<Value>> {
     // What cannot be read is reported by whoever reads it as a recording.
     let Ok(bytes) = fs::read(path) else { return Ok(None) };
     if !bytes.trim_ascii_start().starts_with(b"{") {

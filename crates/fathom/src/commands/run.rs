@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use report::check::Check;
 use report::{Palette, Run};
 
+use super::write;
 use crate::ci;
 use crate::cli::RunArguments;
 use crate::gate::Gate;
@@ -59,10 +60,6 @@ fn publish(run: Run, arguments: &RunArguments, gate: &Gate) -> Result<()> {
     let is_text = arguments.json.as_deref() != Some(Path::new("-"));
     ci::annotations(&checks).iter().filter(|_| is_text).for_each(|line| println!("{line}"));
     Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 fn show(run: &Run, arguments: &RunArguments) -> Result<()> {

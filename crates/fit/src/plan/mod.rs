@@ -1,15 +1,17 @@
 //! The search for a plan: levers by what they do to the training, the mildest first, each tried.
 //!
-//! Stages follow each other until one has a plan that fits: levers that cost nothing, checkpoints; the
-//! same with levers that are numerically equal; offloading and lower precision; the user's own knobs;
-//! another training, if that is allowed. Plans have one order, and neither it nor what a stage has to
-//! choose from depends on the budget: so that asking for less memory does not give a higher peak.
+//! A first look at the script as it is says which levers find something to act on and what causes the
+//! peak. Then stages follow each other until one has a plan that fits: levers that compute the same;
+//! checkpoints on top; smaller batches; offloading and lower precision; the user's own knobs; another
+//! training, if that is allowed. Plans have one order, and neither it nor what a stage has to choose from
+//! depends on the budget: so that asking for less memory does not give a higher peak.
 
 mod stages;
+mod tries;
 
 use std::cmp::Ordering;
 
-use self::stages::Search;
+use self::tries::Search;
 use crate::checkpoint::Step;
 use crate::lever::{Label, Lever};
 use crate::trial::{Card, Measured, Peaks, Verdict, verdict_for};
@@ -31,6 +33,8 @@ pub struct Fact {
     pub change: String,
     /// What it does to this training, which may be more than in general.
     pub label: Option<Label>,
+    /// Of smaller batches: the batch of the script.
+    pub batch: Option<u32>,
 }
 
 /// What came of one plan.
@@ -40,6 +44,34 @@ pub struct Tried {
     pub measured: Measured,
     /// One for each lever of the plan that acts inside the script.
     pub facts: Vec<Fact>,
+}
+
+/// A root cause of the peak, as `diagnose` names it, and what may be done about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// In words.
+    pub title: String,
+    /// Bytes that it explains.
+    pub bytes: u64,
+    /// Remedies: their ids and what to change; some are levers.
+    pub remedies: Vec<(&'static str, String)>,
+}
+
+/// What a recorded run of a plan shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Look {
+    /// Of the peak, the largest first.
+    pub causes: Vec<Cause>,
+    /// What modules save; `None` if that could not be recorded.
+    pub step: Option<Step>,
+    /// What levers said that were only asked whether they find something to act on.
+    pub facts: Vec<Fact>,
+    /// Bytes of the weights.
+    pub weights: u64,
+    /// Bytes that are kept for the backward pass.
+    pub activations: u64,
+    /// Modules that own much of the peak, the largest first.
+    pub parts: Vec<String>,
 }
 
 /// Tries plans.
@@ -53,8 +85,17 @@ pub trait Bench {
     /// Each on the card itself.
     fn on_card(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Measured>, Self::Error>;
 
-    /// What modules save under a plan; `None` if it could not be recorded.
-    fn step(&mut self, plan: &[Lever]) -> Result<Option<Step>, Self::Error>;
+    /// A recorded run of a plan; beside it, levers are asked whether they find something to act on.
+    fn look(&mut self, plan: &[Lever], asked: &[Lever]) -> Result<Look, Self::Error>;
+}
+
+/// How fast the card is, at the most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speeds {
+    /// Operations per second.
+    pub flops: f64,
+    /// Bytes per second from its own memory.
+    pub bandwidth: f64,
 }
 
 /// What is wanted.
@@ -62,6 +103,8 @@ pub trait Bench {
 pub struct Wish {
     /// The card.
     pub card: Card,
+    /// To compare operations with bytes that are moved.
+    pub speeds: Speeds,
     /// Only these levers; all if empty.
     pub only: Vec<String>,
     /// Whether the training may change.
@@ -83,10 +126,9 @@ pub struct Plan {
     pub peaks: Peaks,
     /// Whether it fits the card.
     pub fits: bool,
-    /// Operations of a step, compared with the script as it is; modelled from counted operations and bytes.
+    /// Time of a step, compared with the script as it is; modelled from counted operations and bytes and
+    /// the card's speeds.
     pub cost_ratio: f64,
-    /// Whether activations travel to the host and back.
-    pub offloads: bool,
     /// What the levers said.
     pub facts: Vec<Fact>,
 }
@@ -98,6 +140,8 @@ pub struct Answer {
     pub baseline: Measured,
     /// Whether that fits.
     pub fits: bool,
+    /// Causes of its peak, if it does not.
+    pub causes: Vec<Cause>,
     /// In the order in which they would be chosen.
     pub plans: Vec<Plan>,
     /// The first that fits.
@@ -111,8 +155,7 @@ pub struct Answer {
 /// Searches; the answer has every plan that was tried.
 pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> {
     let mut baseline = bench.try_all(&[Vec::new()])?.swap_remove(0).measured;
-    let mut search =
-        Search { bench, wish, plans: Vec::new(), refused: Vec::new(), base: baseline.peaks };
+    let mut search = Search::new(bench, wish, baseline.peaks);
     let mut fits = matches!(&baseline.verdict, Verdict::Fits)
         && verdict_for(&wish.card, &baseline.peaks) == Some(Verdict::Fits);
     if baseline.verdict == Verdict::Fits && verdict_for(&wish.card, &baseline.peaks).is_none() {
@@ -125,26 +168,39 @@ pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
     if !fits && baseline.verdict == Verdict::Fits {
         search.stages()?;
     }
-    let Search { mut plans, refused, .. } = search;
+    let Search { mut plans, refused, look, .. } = search;
     plans.sort_by(order);
     let chosen = plans.iter().position(|plan| plan.fits);
     let lowest = |index: &usize| plans[*index].peaks.reserved;
     let tightest = (0..plans.len()).min_by_key(lowest);
-    Ok(Answer { baseline, fits, plans, chosen, tightest, not_applicable: refused })
+    let not_applicable = refused;
+    Ok(Answer { baseline, fits, causes: look.causes, plans, chosen, tightest, not_applicable })
 }
 
-/// The order in which plans would be chosen: the mildest, then the cheapest, then the simplest. What waits
-/// for the bus comes after what is numerically equal, for it may be many times slower.
+/// How far a plan goes, in classes. What computes the same comes first, and in there what is cheapest. Then
+/// smaller batches, which ask for another loop; what waits for the bus or rounds otherwise; other
+/// statistics; another training.
+fn class(plan: &Plan) -> u8 {
+    let offloads = plan.levers.contains(&Lever::Plain("offload"));
+    let divides = plan.levers.iter().any(|lever| matches!(lever, Lever::Accumulate(_)));
+    match plan.label {
+        Label::Exact | Label::NumericallyEqual if offloads => 2,
+        Label::Exact | Label::NumericallyEqual => u8::from(divides),
+        Label::ChangesNumerics => 2,
+        Label::ChangesStatistics => 3,
+        Label::ChangesTraining => 4,
+        Label::ChangesFunction => 5,
+    }
+}
+
+/// The order in which plans would be chosen: the mildest, then the cheapest, then the simplest.
 fn order(a: &Plan, b: &Plan) -> Ordering {
     let has_knob =
         |plan: &Plan| plan.levers.iter().any(|lever| matches!(lever, Lever::Knob { .. }));
-    let rank = |plan: &Plan| {
-        if plan.offloads { plan.label.max(Label::ChangesNumerics) } else { plan.label }
-    };
-    rank(a)
-        .cmp(&rank(b))
-        .then(a.offloads.cmp(&b.offloads))
+    class(a)
+        .cmp(&class(b))
         .then(a.cost_ratio.total_cmp(&b.cost_ratio))
+        .then(a.label.cmp(&b.label))
         .then(a.levers.len().cmp(&b.levers.len()))
         .then(has_knob(a).cmp(&has_knob(b)))
         .then(match has_knob(a) {

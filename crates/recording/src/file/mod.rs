@@ -13,6 +13,7 @@
 //! | `ABOU` | a JSON object with facts of the run; a later one overrides key by key |
 //! | `TEXT` | u32 length, UTF-8; numbered from 1, number 0 is the empty text |
 //! | `FRAM` | file text, function text, line: u32 each |
+//! | `SRCE` | frame, text of its source line: u32 each; frames of libraries have none |
 //! | `STAC` | frame, caller + 1 or 0: u32 each; a caller comes before |
 //! | `OWNR` | module text, operator text, node text, stack + 1 or 0: u32 each; row 0 is nobody |
 //! | `MODU` | path text, class text: u32 each |

@@ -55,6 +55,7 @@ impl Tables {
             }
             b"TEXT" => self.take_texts(chunk),
             b"FRAM" => self.take_rows(chunk, Tables::frame),
+            b"SRCE" => self.take_rows(chunk, Tables::source),
             b"STAC" => self.take_rows(chunk, Tables::stack),
             b"OWNR" => self.take_rows(chunk, Tables::owner),
             b"MODU" => self.take_rows(chunk, Tables::module),
@@ -131,8 +132,15 @@ impl Tables {
     }
 
     fn frame(&mut self, [file, function, line]: [u32; 3]) -> Result<(), String> {
-        let frame = Frame { file: self.text(file)?, function: self.text(function)?, line };
-        self.recording.frames.push(frame);
+        let (file, function) = (self.text(file)?, self.text(function)?);
+        self.recording.frames.push(Frame { file, function, line, source: TextId(0) });
+        Ok(())
+    }
+
+    fn source(&mut self, [frame, text]: [u32; 2]) -> Result<(), String> {
+        let (frames, text) = (self.recording.frames.len(), self.text(text)?);
+        let frame = self.recording.frames.get_mut(frame as usize);
+        frame.ok_or_else(|| format!("its frame is not among {frames}"))?.source = text;
         Ok(())
     }
 

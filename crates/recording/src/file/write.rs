@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::chunk::append;
 use super::read::Place;
 use super::{MAGIC, VERSION, about, events, finish};
-use crate::owner::StackId;
+use crate::owner::{StackId, TextId};
 use crate::{Event, Recording};
 
 /// Payloads are cut here: small enough to lose little in a kill, large enough to cost nothing.
@@ -44,6 +44,8 @@ fn append_tables(file: &mut Vec<u8>, recording: &Recording) {
     rows(file, b"TEXT", texts);
     let frames = recording.frames.iter().map(|frame| [frame.file.0, frame.function.0, frame.line]);
     rows(file, b"FRAM", frames.map(numbers));
+    let sources = (0..).zip(&recording.frames).filter(|(_, frame)| frame.source != TextId(0));
+    rows(file, b"SRCE", sources.map(|(number, frame)| numbers([number, frame.source.0])));
     let stacks = recording.stacks.iter().map(|stack| [stack.frame.0, stack_number(stack.caller)]);
     rows(file, b"STAC", stacks.map(numbers));
     let owners = recording

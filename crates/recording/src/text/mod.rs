@@ -129,7 +129,7 @@ complete
 text 1 \"train.py\"
 text 2 \"two\\nlines \"
 frame 0 file 1 function 2 line 12
-frame 1 file 1 function 0 line 40
+frame 1 file 1 function 0 line 40 source 2
 stack 0 frame 1
 stack 1 frame 0 caller 0
 owner 0 module 0 operator 0 node 0

@@ -91,9 +91,13 @@ pub(super) fn table_lines(recording: &Recording) -> Vec<String> {
     let stack = |key: &str, stack: Option<StackId>| {
         stack.map(|stack| format!(" {key} {}", stack.0)).unwrap_or_default()
     };
-    for (index, Frame { file, function, line }) in recording.frames.iter().enumerate() {
+    for (index, Frame { file, function, line, source }) in recording.frames.iter().enumerate() {
         let (file, function) = (file.0, function.0);
-        lines.push(format!("frame {index} file {file} function {function} line {line}"));
+        let source = match source.0 {
+            0 => String::new(),
+            text => format!(" source {text}"),
+        };
+        lines.push(format!("frame {index} file {file} function {function} line {line}{source}"));
     }
     for (index, Stack { frame, caller }) in recording.stacks.iter().enumerate() {
         lines.push(format!("stack {index} frame {}{}", frame.0, stack("caller", *caller)));
@@ -137,7 +141,8 @@ pub(super) fn row(recording: &mut Recording, words: &Words<'_>) -> Result<bool, 
         "frame" => {
             is_next("frame", recording.frames.len())?;
             let (file, function) = (text("file")?, text("function")?);
-            recording.frames.push(Frame { file, function, line: words.small("line")? });
+            let (line, source) = (words.small("line")?, text("source")?);
+            recording.frames.push(Frame { file, function, line, source });
         }
         "stack" => {
             is_next("stack", stacks)?;

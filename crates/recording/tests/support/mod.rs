@@ -32,10 +32,11 @@ fn assemble(
     let length = recording.texts.len() as u32;
     let text = |number: u32| TextId(number % length);
     recording.frames.push(Frame::default());
-    recording.frames.extend(frames.iter().map(|[a, b, line, _]| Frame {
+    recording.frames.extend(frames.iter().map(|[a, b, line, c]| Frame {
         file: text(*a),
         function: text(*b),
         line: *line,
+        source: text(*c),
     }));
     for [frame, caller, ..] in stacks {
         let frame = FrameId(frame % recording.frames.len() as u32);

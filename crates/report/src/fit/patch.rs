@@ -32,7 +32,10 @@ fn of_lever(lever: &Lever, plan: &Plan) -> String {
     let mut text = format!("{}{at}\n", lever.id());
     let change = match lever {
         Lever::Allocator(settings) => fact.change.replace('…', settings),
-        Lever::Accumulate(parts) => fact.change.replace("parts", &parts.to_string()),
+        Lever::Accumulate(parts) => {
+            let sizes = fact.sites.join("\n");
+            format!("{sizes}\n{}", fact.change.replace("parts", &parts.to_string()))
+        }
         _ => fact.change.clone(),
     };
     for line in change.lines() {

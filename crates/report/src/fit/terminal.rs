@@ -1,5 +1,6 @@
 //! The plans as text: the verdict, the plan to take and how, then the others.
 
+use ::fit::lever::PLAIN;
 use ::fit::plan::Plan;
 use ::fit::{Lever, Verdict};
 
@@ -10,6 +11,9 @@ use crate::terminal::Palette;
 
 /// Plans that are listed.
 const SHOWN: usize = 12;
+
+/// Causes that are listed.
+const CAUSES: usize = 4;
 
 /// Characters of a plan's name.
 const NAME: usize = 60;
@@ -52,14 +56,45 @@ pub fn terminal(fit: &Fit, palette: Palette) -> String {
             name(plan),
             bytes::text(missing)
         );
-        text += "         a smaller batch, model or input would be needed: name its flag with --set and --vary\n";
+        text += &format!(
+            "{:9}a smaller batch, model or input: name its flag with --set and --vary\n",
+            "or"
+        );
     }
+    text += &causes(fit);
     text += &table(fit);
     for (lever, reason) in &answer.not_applicable {
         text += &format!("{:9}{lever}: {reason}\n", "not");
     }
     text += &format!("{:9}{} run, {:.1} s\n", "trials", fit.run, fit.wall_seconds);
     fit.notes.iter().fold(text, |text, note| text + &format!("{:9}{note}\n", "note"))
+}
+
+/// What the peak consists of; where no plan fits, with what is left to do by hand.
+fn causes(fit: &Fit) -> String {
+    let answer = &fit.answer;
+    let (mut text, mut said) = (String::new(), Vec::new());
+    for (label, cause) in
+        std::iter::once("causes").chain(std::iter::repeat("")).zip(&answer.causes).take(CAUSES)
+    {
+        text += &format!("{label:9}{:>10}  {}\n", bytes::text(cause.bytes), cause.title);
+        let is_tried = |id: &str| {
+            answer.plans.iter().any(|plan| plan.levers.iter().any(|lever| lever.id() == id))
+        };
+        let by_hand = cause.remedies.iter().filter(|(id, _)| !is_tried(id) && !needs_consent(id));
+        for (_, change) in by_hand.filter(|_| answer.chosen.is_none() && !answer.fits) {
+            if !said.contains(&change) {
+                text += &format!("{:9}{:>10}  by hand: {change}\n", "", "");
+                said.push(change);
+            }
+        }
+    }
+    text
+}
+
+/// Whether it is a lever that was left out because it changes the training.
+fn needs_consent(id: &str) -> bool {
+    id == "freeze" || PLAIN.iter().any(|row| row.0 == id && row.1.needs_consent())
 }
 
 /// A block of lines under a label.
@@ -72,6 +107,7 @@ fn rows(label: &str, block: &str) -> String {
 fn name(plan: &Plan) -> String {
     let word = |lever: &Lever| match lever {
         Lever::Checkpoint(modules) => format!("checkpoint {}", folded(modules).join(" ")),
+        Lever::Freeze(modules) => format!("freeze {}", folded(modules).join(" ")),
         Lever::Accumulate(parts) => format!("accumulate ×{parts}"),
         Lever::Allocator(settings) => settings.clone(),
         Lever::Knob { name, value } => format!("{name}={value}"),
@@ -85,12 +121,9 @@ fn name(plan: &Plan) -> String {
 }
 
 fn cost(plan: &Plan) -> String {
-    let moved = if plan.offloads { ", and activations travel to the host and back" } else { "" };
     match plan.cost_ratio <= 1.0 {
-        true => format!("no recomputation{moved}"),
-        false => {
-            format!("{:.0} % more operations (modelled){moved}", 100.0 * (plan.cost_ratio - 1.0))
-        }
+        true => "no extra time".to_owned(),
+        false => format!("{:.0} % more time a step (modelled)", 100.0 * (plan.cost_ratio - 1.0)),
     }
 }
 

@@ -56,6 +56,8 @@ struct Line<'a> {
     file: Option<&'a str>,
     line: Option<u32>,
     function: Option<&'a str>,
+    /// What stands there.
+    source: Option<&'a str>,
     bytes: u64,
     count: u64,
 }
@@ -241,6 +243,7 @@ fn lines(at: &Dissection) -> Vec<Line<'_>> {
         file: known(&row.file),
         line: known(&row.file).map(|_| row.line),
         function: known(&row.function),
+        source: known(&row.source),
         bytes: row.bytes,
         count: row.count,
     });
@@ -314,6 +317,6 @@ pub(crate) fn place(origin: &Origin) -> Place<'_> {
     }
 }
 
-pub(super) fn known(text: &str) -> Option<&str> {
+pub(crate) fn known(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }

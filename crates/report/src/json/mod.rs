@@ -10,10 +10,9 @@ use serde::Serialize;
 
 pub use explain::explain;
 
-pub(crate) use body::LARGEST;
-
 use against::Against;
 use body::{Body, Held, Place, place};
+pub(crate) use body::{LARGEST, known};
 use findings::{Answer, Finding, answers, findings};
 
 use crate::run::{Run, Verdict, Workspaces};

@@ -120,6 +120,7 @@ impl<'a> Owners<'a> {
             file: self.text(frame.filename),
             function: self.text(frame.name),
             line: frame.line,
+            ..Frame::default()
         });
         self.frames.push(frame);
         let number = FrameId((self.frames.len() - 1) as u32);

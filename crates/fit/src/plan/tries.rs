@@ -1,0 +1,191 @@
+//! A search on its way: trying plans, keeping those that took hold, and knowing when it is enough.
+
+use super::{Bench, Fact, Look, Plan, Tried, Wish, class};
+use crate::lever::{Label, Lever, label};
+use crate::trial::{Measured, Peaks, Verdict, verdict_for};
+
+/// A forward pass is about a third of a step: the backward pass takes two matrix products for each of its one.
+const PASSES: f64 = 3.0;
+
+/// Bytes per second between card and host: what PCIe 4.0 gives on 16 lanes, less its overhead. Assumed.
+const BUS: f64 = 25e9;
+
+/// The strongest label of a plan's levers, in general and as they found this script.
+fn strongest(levers: &[Lever], facts: &[Fact]) -> Label {
+    let found = facts.iter().filter_map(|fact| fact.label);
+    levers.iter().map(label).chain(found).max().unwrap_or(Label::Exact)
+}
+
+/// Of so many choices, each with a lower peak than the one before, the first that fits: two at a time, by
+/// thirds. If the last does not fit, two others show how far the way is.
+pub(super) fn first_that_fits<E>(
+    count: usize,
+    mut fits: impl FnMut(&[usize]) -> Result<Vec<bool>, E>,
+) -> Result<(), E> {
+    if count == 0 {
+        return Ok(());
+    }
+    let (mut low, mut high) = (0, count - 1);
+    let ends = if count == 1 { vec![0] } else { vec![high, (count - 1) / 2] };
+    let found = fits(&ends)?;
+    if !found[0] {
+        return Ok(());
+    }
+    match found.get(1) {
+        Some(true) => high = (count - 1) / 2,
+        Some(false) => low = (count - 1) / 2 + 1,
+        None => return Ok(()),
+    }
+    while low < high {
+        let mut middle = vec![low + (high - low) / 3, low + 2 * (high - low) / 3];
+        middle.dedup();
+        let found = fits(&middle)?;
+        match found.iter().position(|fits| *fits) {
+            Some(at) => {
+                high = middle[at];
+                low = if at == 0 { low } else { middle[at - 1] + 1 };
+            }
+            None => low = middle[middle.len() - 1] + 1,
+        }
+    }
+    Ok(())
+}
+
+/// What has been tried, and what is known.
+pub(super) struct Search<'a, B: Bench> {
+    pub(super) bench: &'a mut B,
+    pub(super) wish: &'a Wish,
+    pub(super) plans: Vec<Plan>,
+    /// Levers that did not take hold, and why.
+    pub(super) refused: Vec<(String, String)>,
+    /// Of the script as it is.
+    pub(super) base: Peaks,
+    /// At the script as it is.
+    pub(super) look: Look,
+}
+
+impl<'a, B: Bench> Search<'a, B> {
+    pub(super) fn new(bench: &'a mut B, wish: &'a Wish, base: Peaks) -> Search<'a, B> {
+        let (plans, refused, look) = (Vec::new(), Vec::new(), Look::default());
+        Search { bench, wish, plans, refused, base, look }
+    }
+
+    pub(super) fn wants(&self, lever: &str) -> bool {
+        self.wish.only.is_empty() || self.wish.only.iter().any(|wanted| wanted == lever)
+    }
+
+    /// Whether it may find something to act on; what was not asked may.
+    pub(super) fn takes_hold(&self, lever: &str) -> bool {
+        self.look.facts.iter().all(|fact| fact.lever != lever || fact.applied)
+    }
+
+    /// Whether a cause of the peak asks for it, or the user does.
+    pub(super) fn is_asked_for(&self, lever: &str) -> bool {
+        let mut remedies = self.look.causes.iter().flat_map(|cause| &cause.remedies);
+        self.wish.only.iter().any(|wanted| wanted == lever) || remedies.any(|row| row.0 == lever)
+    }
+
+    /// Whether a plan fits that goes no further than this class: later stages go further.
+    pub(super) fn is_done(&self, furthest: u8) -> bool {
+        self.plans.iter().any(|plan| plan.fits && class(plan) <= furthest)
+    }
+
+    /// Whether exactly this was tried and fits.
+    pub(super) fn did_fit(&self, levers: &[Lever]) -> bool {
+        self.plans.iter().any(|plan| plan.fits && plan.levers == levers)
+    }
+
+    /// Time of a step beside that of the script as it is: operations that are done again, what small
+    /// batches read and write once more, and what goes over the bus.
+    pub(super) fn cost(&self, levers: &[Lever], again: f64) -> f64 {
+        let Some(forward) = self.look.step.as_ref().map(|step| step.forward_cost) else {
+            return 1.0;
+        };
+        let speeds = self.wish.speeds;
+        let mut more = again;
+        for lever in levers {
+            more += match lever {
+                // Each further pass reads the weights twice, and reads and writes the gradients.
+                Lever::Accumulate(parts) => {
+                    let bytes = 4.0 * self.look.weights as f64 * f64::from(parts - 1);
+                    bytes * speeds.flops / speeds.bandwidth
+                }
+                Lever::Plain("offload") => 2.0 * self.look.activations as f64 * speeds.flops / BUS,
+                _ => 0.0,
+            };
+        }
+        1.0 + more / (PASSES * forward)
+    }
+
+    /// Levers that did not take hold, and those with which the script fails: by the last one, which was added.
+    fn note_refusals(&mut self, levers: &[Lever], measured: &Measured, facts: &[Fact]) {
+        match &measured.verdict {
+            Verdict::Failed(why) => {
+                let id = levers.last().map_or("", Lever::id);
+                let why = why.lines().next().unwrap_or_default();
+                self.refuse(id, &format!("the script fails with it: {why}"));
+            }
+            _ => self.note_facts(facts),
+        }
+    }
+
+    pub(super) fn note_facts(&mut self, facts: &[Fact]) {
+        for fact in facts.iter().filter(|fact| !fact.applied) {
+            self.refuse(&fact.lever, fact.reason.as_deref().unwrap_or_default());
+        }
+    }
+
+    fn refuse(&mut self, lever: &str, reason: &str) {
+        let refusal = (lever.to_owned(), reason.to_owned());
+        if self.wants(lever) && !self.refused.contains(&refusal) {
+            self.refused.push(refusal);
+        }
+    }
+
+    /// Tries `with` and each of `plans` on top, which do so many operations again; keeps those of which every
+    /// lever took hold.
+    pub(super) fn add(
+        &mut self,
+        with: &[Lever],
+        plans: &[Vec<Lever>],
+        again: &[f64],
+    ) -> Result<(), B::Error> {
+        let whole: Vec<Vec<Lever>> = plans.iter().map(|plan| [with, plan].concat()).collect();
+        let new: Vec<bool> =
+            whole.iter().map(|levers| self.plans.iter().all(|p| p.levers != *levers)).collect();
+        let keep = |index: &usize| new[*index];
+        let kept: Vec<usize> = (0..whole.len()).filter(keep).collect();
+        let whole: Vec<Vec<Lever>> = kept.iter().map(|&index| whole[index].clone()).collect();
+        let (mut tried, mut undecided) = (Vec::new(), Vec::new());
+        let results = self.bench.try_all(&whole)?;
+        for ((levers, result), &index) in whole.iter().zip(results).zip(&kept) {
+            let Tried { measured, facts } = result;
+            self.note_refusals(levers, &measured, &facts);
+            if facts.iter().any(|fact| !fact.applied) || measured.verdict != Verdict::Fits {
+                continue;
+            }
+            let decided = verdict_for(&self.wish.card, &measured.peaks);
+            if decided.is_none() {
+                undecided.push(tried.len());
+            }
+            tried.push(Plan {
+                levers: levers.clone(),
+                label: strongest(levers, &facts),
+                peaks: measured.peaks,
+                fits: decided == Some(Verdict::Fits),
+                cost_ratio: self.cost(levers, again.get(index).copied().unwrap_or(0.0)),
+                facts,
+            });
+        }
+        let on_card: Vec<Vec<Lever>> =
+            undecided.iter().map(|&index| tried[index].levers.clone()).collect();
+        for (&index, measured) in undecided.iter().zip(self.bench.on_card(&on_card)?) {
+            tried[index].fits = measured.verdict == Verdict::Fits;
+            if tried[index].fits {
+                tried[index].peaks = measured.peaks;
+            }
+        }
+        self.plans.extend(tried);
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! The difference as text: the answer first, then what grew and what shrank, the greatest change first.
+
+use anatomy::bytes;
+use diff::{Change, Difference, Status};
+
+use super::words;
+use crate::sections::words::{bar, begin, end, sentence, wrap};
+use crate::sections::{COLUMNS, Section};
+use crate::terminal::{LABEL_WIDTH, Palette};
+
+/// Rows of each section, unless all are wanted.
+const ROWS: usize = 5;
+/// Columns of the bars of categories.
+const BAR: u64 = 28;
+/// Columns in front of a name: sign, change, before and after.
+const NUMBERS: usize = 39;
+
+/// The whole; `all` shows every row that changed.
+pub fn terminal(difference: &Difference, palette: Palette, all: bool) -> String {
+    let section = |label, rows| Section { label, rows };
+    let most = if all { usize::MAX } else { ROWS };
+    let mut sections = vec![
+        section("A", vec![words::given(&difference.a)]),
+        section("B", vec![words::given(&difference.b)]),
+        section("peak", totals(difference)),
+        section("causes", findings(difference)),
+        section("held", categories(difference, all)),
+        section("modules", modules(difference, most)),
+        section("lines", lines(difference, most, all)),
+        section("tensors", tensors(difference, most)),
+    ];
+    if all {
+        sections.push(section("operator", operators(difference)));
+    }
+    sections.push(section("phases", phases(difference)));
+    let texts = difference.renamed.iter().chain(&difference.notes);
+    let notes = texts.map(|note| section("note", sentence(note, COLUMNS)));
+    sections.extend(notes);
+    let style = match difference.allocated.delta().signum() {
+        1 => palette.bad,
+        -1 => palette.good,
+        _ => anstyle::Style::new(),
+    };
+    let mut text = format!("{style}{}{style:#}\n", words::answer(difference));
+    for Section { label, rows } in sections {
+        let labels = std::iter::once(label).chain(std::iter::repeat(""));
+        for (label, row) in labels.zip(rows) {
+            let style = palette.label;
+            let line = format!("{style}{label:LABEL_WIDTH$}{style:#}{row}");
+            text += line.trim_end();
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// `~  +1.10 GiB    1.10 GiB →   2.20 GiB  activations`.
+fn row(change: Change, name: &str) -> String {
+    let (before, after) = (size(change.a), size(change.b));
+    let numbers = format!("{before:>10} → {after:<10}");
+    format!("{} {:>11} {numbers}  {name}", words::sign(change), words::delta(change))
+}
+
+fn size(bytes: u64) -> String {
+    if bytes == 0 { "–".to_owned() } else { bytes::text(bytes) }
+}
+
+/// Rows that changed, `most` of them, and what the others change together.
+fn changed<Row>(
+    rows: &[Row],
+    most: usize,
+    change: fn(&Row) -> Change,
+    text: impl Fn(&Row) -> Vec<String>,
+) -> Vec<String> {
+    let changed: Vec<&Row> =
+        rows.iter().filter(|row| change(row).status() != Status::Same).collect();
+    let mut texts: Vec<String> = changed.iter().take(most).flat_map(|row| text(row)).collect();
+    let left = changed.iter().skip(most);
+    let rest = left.clone().fold(Change::default(), |all, row| Change {
+        a: all.a + change(row).a,
+        b: all.b + change(row).b,
+    });
+    let count = left.count();
+    if count != 0 {
+        let rows = if count == 1 { "row" } else { "rows" };
+        let delta = words::delta(rest);
+        texts.push(format!("  {delta:>11} {:23}  … {count} more {rows}", ""));
+    }
+    texts
+}
+
+fn totals(difference: &Difference) -> Vec<String> {
+    let rows = words::totals(difference).into_iter().map(|(name, change)| {
+        let percent = words::percent(change);
+        row(change, &format!("{name} {percent}"))
+    });
+    rows.collect()
+}
+
+fn categories(difference: &Difference, all: bool) -> Vec<String> {
+    let delta = |row: &diff::Named| row.bytes.delta().unsigned_abs();
+    let greatest = difference.categories.iter().map(delta).max().unwrap_or(0);
+    let text = |category: &diff::Named| {
+        let bar = bar(delta(category), greatest, BAR);
+        let name = words::category(&category.name);
+        vec![row(category.bytes, &format!("{} {bar}", begin(&name, 13)))]
+    };
+    // What is too small for a bar shares a row.
+    let mut rows = difference.categories.clone();
+    rows.sort_by_key(|row| !all && delta(row) < greatest / 100);
+    let shown = rows.iter().filter(|row| all || greatest / 100 <= delta(row));
+    let shown = shown.filter(|row| delta(row) != 0).count();
+    rows.retain(|row| delta(row) != 0);
+    changed(&rows, shown, |row| row.bytes, text)
+}
+
+fn modules(difference: &Difference, most: usize) -> Vec<String> {
+    // All in one row says nothing.
+    if difference.modules.iter().all(|row| row.path.is_empty()) {
+        return Vec::new();
+    }
+    let folded = diff::fold(&difference.modules);
+    let text = |module: &diff::Folded| vec![row(module.own, &fitted(words::module(module)))];
+    changed(&folded, most, |row| row.own, text)
+}
+
+/// The end of a name, which tells most, in what is left of a line.
+fn fitted(name: String) -> String {
+    end(&name, COLUMNS - NUMBERS)
+}
+
+fn lines(difference: &Difference, most: usize, all: bool) -> Vec<String> {
+    if difference.lines.iter().all(|row| row.place.file.is_empty()) {
+        return Vec::new();
+    }
+    let text = |line: &diff::LineRow| {
+        let mut rows = vec![row(line.bytes, &fitted(words::line(line)))];
+        if !line.source.is_empty() {
+            let source = if all { line.source.clone() } else { short(&line.source) };
+            rows.push(below(&source));
+        }
+        rows
+    };
+    changed(&difference.lines, most, |row| row.bytes, text)
+}
+
+fn short(source: &str) -> String {
+    begin(source, COLUMNS - NUMBERS - 2).trim_end().to_owned()
+}
+
+/// Two rows each: what they are, and who made them where.
+fn tensors(difference: &Difference, most: usize) -> Vec<String> {
+    let text = |tensor: &diff::TensorRow| {
+        let [what, who] = words::tensor(tensor);
+        let who = format!("{who}{}", words::at(&tensor.place));
+        let mut rows = vec![row(tensor.bytes, begin(&what, COLUMNS - NUMBERS).trim_end())];
+        rows.extend((!who.is_empty()).then(|| below(&end(who.trim(), COLUMNS - NUMBERS - 2))));
+        rows
+    };
+    changed(words::tensors(difference), most, |row| row.bytes, text)
+}
+
+/// A second row under a name.
+fn below(text: &str) -> String {
+    format!("{:NUMBERS$}  {text}", "")
+}
+
+fn operators(difference: &Difference) -> Vec<String> {
+    let text = |named: &diff::Named| vec![row(named.bytes, &words::operator(named))];
+    changed(&difference.operators, usize::MAX, |row| row.bytes, text)
+}
+
+/// Peaks of their own, which do not add up: in one list.
+fn phases(difference: &Difference) -> Vec<String> {
+    let changed = difference.phases.iter().filter(|row| row.allocated.status() != Status::Same);
+    let parts: Vec<String> = changed
+        .map(|row| {
+            let (before, after) = (size(row.allocated.a), size(row.allocated.b));
+            format!("{} {before} → {after}", words::category(&row.name))
+        })
+        .collect();
+    wrap(&parts, ", ", COLUMNS)
+}
+
+fn findings(difference: &Difference) -> Vec<String> {
+    let mut changed: Vec<&diff::FindingRow> =
+        difference.findings.iter().filter(|row| row.bytes.status() != Status::Same).collect();
+    changed.sort_by_key(|row| std::cmp::Reverse(row.bytes.delta().unsigned_abs()));
+    let text = |finding: &&diff::FindingRow| {
+        let word = match finding.bytes.status() {
+            Status::New => "new: ",
+            Status::Gone => "gone: ",
+            _ => "",
+        };
+        let title = format!("{word}{}", finding.title);
+        let mut parts = sentence(&title, COLUMNS - NUMBERS).into_iter();
+        let first = row(finding.bytes, &parts.next().unwrap_or_default());
+        std::iter::once(first).chain(parts.map(|part| below(&part))).collect::<Vec<String>>()
+    };
+    changed.iter().flat_map(text).collect()
+}
