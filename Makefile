@@ -1,5 +1,6 @@
 # make demo    set up everything and run the first example on a phantom RTX 3090
 # make test    every test; make build: the command and a Python with torch; make fmt lint: tidy
+# make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
 # make cases   runs the case studies of examples/ again and writes their tables
 # make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make bench bench-page bench-allocator: speed
 
@@ -10,7 +11,7 @@ FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python fmt lint fuzz cases bench bench-page bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python wheel test-wheel fmt lint fuzz cases bench bench-page bench-allocator clean
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -44,6 +45,14 @@ test-differential: build $(OTHERS:%=.venvs/%/torch.stamp)
 
 test-python: build checker $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
 	$(VENV)/bin/python -m pytest tests -q
+
+# maturin comes from the index into a place of its own; the command is compiled and linked once more, some two minutes.
+wheel: $(VENV)/torch.stamp
+	rm -rf dist
+	$(VENV)/bin/python -m pip wheel . --quiet --disable-pip-version-check --no-deps -w dist
+
+test-wheel: build wheel $(VENV)/test.stamp
+	FATHOM_WHEEL=$$(ls dist/*.whl) $(VENV)/bin/python -m pytest tests/test_wheel.py -q
 
 fuzz:
 	for target in pickle recording replay texts; do \

@@ -140,8 +140,8 @@ def shared_by(kind, names):
 
 
 def environment(changes=None):
-    """This environment without settings of fathom and of PyTorch; a change to None unsets."""
-    ours = ("FATHOM_", "PYTORCH_", "CUDA_", "TORCHINDUCTOR_")
+    """This environment without settings of fathom, of PyTorch and of a runner; a change to None unsets."""
+    ours = ("FATHOM_", "PYTORCH_", "CUDA_", "TORCHINDUCTOR_", "GITHUB_")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(ours) or name == "FATHOM_CACHE"}
     clean.pop("PYTHONPATH", None)
     clean.update(changes or {})

@@ -2,6 +2,6 @@
 
 import sys
 
-from .record import main
+from .recording import main
 
 sys.exit(main(sys.argv[1:]))

@@ -48,7 +48,7 @@ pub fn markdown() -> String {
         "# Environment variables\n\n\
          Generated from `crates/cuda-abi/src/environment.rs` (`UPDATE_GOLDEN=1 cargo test -p cuda-abi`).\n\n\
          `fathom run` sets these for the processes it starts. `FATHOM_GPU`, `FATHOM_MEMORY`, `FATHOM_STEPS`, \
-         `FATHOM_VALUES`, `FATHOM_RECORD`, `FATHOM_TIMEOUT` and `FATHOM_BUDGET` can also be set by hand instead of the flags; flags win.\n\n\
+         `FATHOM_VALUES`, `FATHOM_RECORD`, `FATHOM_TIMEOUT`, `FATHOM_BUDGET`, `FATHOM_BASELINE` and `FATHOM_MARGIN` can also be set by hand instead of the flags; flags win.\n\n\
          | variable | without it | meaning |\n| --- | --- | --- |\n",
     );
     for variable in VARIABLES {

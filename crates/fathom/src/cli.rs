@@ -26,6 +26,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a training script, unmodified, on a GPU that is not there
     Run(RunArguments),
+    /// Run every script of `fathom.toml` and fail if one is over its budget or has grown
+    Check(CheckArguments),
     /// Find what to change so that the script fits a card; every change is tried
     Fit(FitArguments),
     /// Try values of the script's own settings: which fit which card, and the largest that does
@@ -61,7 +63,7 @@ pub(crate) enum Command {
 /// Flags of `fathom run`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-Exit codes: 0 fits, 1 does not fit, 2 bad usage or input, 3 the script failed by itself.
+Exit codes: 0 fits, 1 does not fit or has grown, 2 bad usage or input, 3 the script failed by itself.
 
 Example:
   fathom run --gpu rtx3090 -- python train.py --batch-size 64")]
@@ -81,6 +83,17 @@ pub(crate) struct RunArguments {
     /// Exit with 1 if the run needs more than this, context included
     #[arg(long, value_name = "SIZE")]
     pub(crate) budget: Option<String>,
+    /// Exit with 1 if the run needs more than this baseline, written by `--save-baseline`, and the margin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Growth that is let through: `2%`, `64MiB`, `0` [default: 2%]
+    #[arg(long, value_name = "MARGIN")]
+    pub(crate) margin: Option<String>,
+    /// Write what the run needs as a baseline, small enough to commit
+    #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
+    pub(crate) save_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) outlets: OutletArguments,
     /// Write the report as JSON (`-` for standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -110,6 +123,47 @@ pub(crate) struct RunArguments {
     /// The command: python, torchrun, accelerate launch, a shell script …
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// Where a gate's answer goes besides the terminal.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct OutletArguments {
+    /// Write a Markdown table, for a pull request
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+}
+
+/// Flags of `fathom check`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 every script passes, 1 one does not fit or has grown, 2 bad usage or input, 3 one failed by itself.
+
+Example of a `fathom.toml`:
+  gpu = \"rtx3090\"
+
+  [[script]]
+  name = \"small\"
+  command = \"python train.py --config small.yaml\"
+  budget = \"16GiB\"
+  baseline = \"memory/small.json\"")]
+pub(crate) struct CheckArguments {
+    /// Scripts by name [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Write each script's baseline anew instead of comparing
+    #[arg(long)]
+    pub(crate) update_baselines: bool,
+    #[command(flatten)]
+    pub(crate) outlets: OutletArguments,
+    /// Write all reports as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Show what the scripts print
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
 }
 
 /// Flags that trials share.

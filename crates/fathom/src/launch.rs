@@ -1,7 +1,8 @@
 //! Starts a command on the phantom and waits for it.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -9,6 +10,7 @@ use cuda_abi::environment as name;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::Hinted;
+use crate::place;
 use crate::python::{self, Python};
 use crate::settings::Settings;
 use crate::stubs;
@@ -37,21 +39,6 @@ pub(crate) struct Ended {
 fn python_of_path() -> Option<Python> {
     let path = ["python", "python3"].iter().find_map(|name| python::find_program(name).ok())?;
     Python::probe(&path).ok().filter(|python| python.cuda_torch().is_ok())
-}
-
-/// A file of ours beside the program, or in the tree it was built in.
-pub(crate) fn own_file(name: &str, in_tree: &str) -> Result<PathBuf> {
-    let program = std::env::current_exe().context("the program does not know its own place")?;
-    let program = program.canonicalize().unwrap_or(program);
-    let beside = program.parent().map(|folder| folder.join(name));
-    let in_tree = program.ancestors().map(|folder| folder.join(in_tree));
-    let found = beside.into_iter().chain(in_tree).find(|path| path.exists());
-    found.ok_or_else(|| {
-        Hinted::error(
-            format!("`{name}` is missing beside `{}`", program.display()),
-            "`make build` makes both; an installation keeps them in one folder",
-        )
-    })
 }
 
 /// Where stubs and cuDNN's answers are kept: `FATHOM_CACHE`, else the user's cache folder.
@@ -83,8 +70,8 @@ impl Launch {
                 "run fathom in a Linux container; no GPU is needed there",
             ));
         }
-        let phantom = own_file("libfathom_phantom.so", "target/release/libfathom_phantom.so")?;
-        let doorway = own_file("python/fathom", "python/fathom")?;
+        let phantom = place::phantom()?;
+        let doorway = place::doorway()?;
         let packages = match &python {
             Some(python) => {
                 let torch = python.cuda_torch()?;
@@ -141,12 +128,28 @@ impl Launch {
 
     /// Runs the command to its end, or to the timeout.
     pub(crate) fn run(&self, words: &[String], settings: &Settings, run: &Path) -> Result<Ended> {
+        self.start(self.command(words, settings, run), &words[0], settings)
+    }
+
+    /// The same, with all that it prints in a file.
+    pub(crate) fn run_quietly(
+        &self,
+        words: &[String],
+        settings: &Settings,
+        run: &Path,
+        log: &Path,
+    ) -> Result<Ended> {
+        let log = File::create(log)?;
+        let mut command = self.command(words, settings, run);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        self.start(command, &words[0], settings)
+    }
+
+    fn start(&self, mut command: Command, name: &str, settings: &Settings) -> Result<Ended> {
         let interrupted = catch_interrupts();
         let began = Instant::now();
-        let mut child = self
-            .command(words, settings, run)
-            .spawn()
-            .with_context(|| format!("`{}` could not be started", words[0]))?;
+        let mut child =
+            command.spawn().with_context(|| format!("`{name}` could not be started"))?;
         let deadline = settings.timeout.map(|seconds| began + Duration::from_secs(seconds));
         let (status, timed_out) = wait(&mut child, deadline)?;
         Ok(Ended {

@@ -1,6 +1,7 @@
 //! The command: flags, files, processes and exit codes. Everything else is in the other crates.
 
 mod cache;
+mod ci;
 mod cli;
 mod commands;
 mod configs;
@@ -9,14 +10,17 @@ mod error;
 mod export;
 mod fitting;
 mod fragments;
+mod gate;
 mod growth;
 mod launch;
 mod load;
 mod outcome;
 mod page;
+mod place;
 mod progress;
 mod python;
 mod runner;
+mod scripts;
 mod settings;
 mod shortage;
 mod stubs;
@@ -34,6 +38,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(arguments) => commands::run(&arguments),
+        Command::Check(arguments) => commands::check(&arguments),
         Command::Fit(arguments) => commands::fit(&arguments),
         Command::Sweep(arguments) => commands::sweep(&arguments),
         Command::Replay(arguments) => commands::replay(&arguments),

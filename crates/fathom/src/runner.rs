@@ -186,7 +186,8 @@ pub(crate) fn measured(job: &Job, run: &Run) -> Measured {
     let verdict = match (run.verdict, &run.peak) {
         (report::Verdict::Fits, Some(_)) => Verdict::Fits,
         (report::Verdict::Fits, None) => Verdict::Failed("it did not use the card".to_owned()),
-        (report::Verdict::DoesNotFit, _) => Verdict::DoesNotFit,
+        // A trial has no baseline: none grew.
+        (report::Verdict::DoesNotFit | report::Verdict::Grew, _) => Verdict::DoesNotFit,
         (report::Verdict::ScriptFailed, _) => {
             let why = run.failure.clone().unwrap_or_default();
             Verdict::Failed(format!("{why}\n{}", job.last_lines(SHOWN_LINES)).trim_end().to_owned())

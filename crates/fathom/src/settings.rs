@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use cuda_abi::environment as name;
+use gate::Margin;
 use gpus::Card;
 use serde::Deserialize;
 
 use crate::cli::RunArguments;
 use crate::error::Hinted;
+use crate::scripts::Script;
 
 /// Steps of a run unless told otherwise: the first step is not typical, the third is.
 const DEFAULT_STEPS: u64 = 3;
@@ -45,7 +47,7 @@ fn switch(name: &str, value: Option<&str>) -> Result<bool> {
 /// `fathom.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+pub(crate) struct File {
     gpu: Option<String>,
     memory: Option<String>,
     steps: Option<u64>,
@@ -53,6 +55,11 @@ struct File {
     budget: Option<String>,
     values: Option<String>,
     record: Option<String>,
+    baseline: Option<PathBuf>,
+    margin: Option<String>,
+    /// What `fathom check` runs.
+    #[serde(default)]
+    pub(crate) script: Vec<Script>,
 }
 
 /// The settings of a run.
@@ -65,6 +72,10 @@ pub(crate) struct Settings {
     pub(crate) budget: Option<u64>,
     pub(crate) values: bool,
     pub(crate) record: bool,
+    /// The baseline to compare with.
+    pub(crate) baseline: Option<PathBuf>,
+    /// Growth that is let through.
+    pub(crate) margin: Margin,
     /// Name, value and origin, for `fathom doctor`.
     pub(crate) origins: Vec<(&'static str, String, Origin)>,
 }
@@ -79,6 +90,7 @@ impl Settings {
         };
         let mut merge = Merge { path, origins: Vec::new() };
         let card = merge.card(flags, &file)?;
+        let baseline = merge.baseline(flags, &file);
         let steps = merge.number("steps", flags.steps, name::STEPS, file.steps)?;
         let timeout = merge.number("timeout", flags.timeout, "FATHOM_TIMEOUT", file.timeout)?;
         let budget = merge.text("budget", flags.budget.clone(), "FATHOM_BUDGET", file.budget);
@@ -86,6 +98,7 @@ impl Settings {
         let values = switch("values", values.as_deref())?;
         let record = merge.text("record", flags.record.clone(), name::RECORD, file.record);
         let record = switch("record", record.as_deref())?;
+        let margin = merge.text("margin", flags.margin.clone(), "FATHOM_MARGIN", file.margin);
         Ok(Settings {
             card,
             steps: steps.unwrap_or(DEFAULT_STEPS),
@@ -93,6 +106,8 @@ impl Settings {
             budget: budget.as_deref().map(size).transpose()?,
             values,
             record,
+            baseline,
+            margin: margin.as_deref().map(margin_of).transpose()?.unwrap_or(gate::DEFAULT_MARGIN),
             origins: merge.origins,
         })
     }
@@ -102,6 +117,11 @@ impl Settings {
 pub(crate) fn size(text: &str) -> Result<u64> {
     report::bytes::parse(text)
         .map_err(|message| Hinted::error(message, "for example `--memory 16GiB`"))
+}
+
+/// Reads a margin.
+fn margin_of(text: &str) -> Result<Margin> {
+    Margin::parse(text).map_err(|message| Hinted::error(message, "for example `--margin 2%`"))
 }
 
 struct Merge {
@@ -131,6 +151,7 @@ impl Merge {
             "gpu" => "none: unlimited memory".to_owned(),
             "steps" => DEFAULT_STEPS.to_string(),
             "values" | "record" => "on".to_owned(),
+            "margin" => gate::DEFAULT_MARGIN.to_string(),
             _ => "–".to_owned(),
         };
         self.origins.push((key, value.clone().unwrap_or(default), origin));
@@ -154,6 +175,15 @@ impl Merge {
                 })
             })
             .transpose()
+    }
+
+    /// A file named in `fathom.toml` lies beside it.
+    fn baseline(&mut self, flags: &RunArguments, file: &File) -> Option<PathBuf> {
+        let folder = self.path.parent().map(Path::to_owned).unwrap_or_default();
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let flag = flags.baseline.as_deref().map(text);
+        let of_file = file.baseline.as_ref().map(|path| text(&folder.join(path)));
+        self.text("baseline", flag, "FATHOM_BASELINE", of_file).map(PathBuf::from)
     }
 
     /// A card by name or by memory; the two exclude each other, and the stronger origin wins.
@@ -188,17 +218,19 @@ pub(crate) fn find_card(text: &str) -> Result<&'static Card> {
     })
 }
 
-fn find_file(folder: &Path) -> Option<PathBuf> {
+/// The nearest `fathom.toml` at or above a folder.
+pub(crate) fn find_file(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().map(|folder| folder.join("fathom.toml")).find(|path| path.is_file())
 }
 
-fn read_file(path: &Path) -> Result<File> {
+/// Reads a `fathom.toml`.
+pub(crate) fn read_file(path: &Path) -> Result<File> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read `{}`", path.display()))?;
     toml::from_str(&text).map_err(|error| {
         Hinted::error(
             format!("`{}` is not valid: {}", path.display(), error.to_string().trim()),
-            "known keys: gpu, memory, steps, timeout, budget, values, record",
+            "known keys: gpu, memory, steps, timeout, budget, values, record, baseline, margin, and [[script]] with name and command",
         )
     })
 }

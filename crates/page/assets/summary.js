@@ -24,6 +24,7 @@ export function verdictOf(report) {
       : [`Needs ${bytesText(report.peak.device_bytes)} of a card's memory`, "plain"];
   if (report.verdict === "does_not_fit" && !refusal) return ["Runs, but goes over the budget", "bad"];
   if (report.verdict === "does_not_fit") return [card ? `Does not fit on ${card}` : "Does not fit", "bad"];
+  if (report.verdict === "grew") return ["Needs more than its baseline allows", "bad"];
   if (report.verdict === "script_failed") return ["The script failed by itself", "bad"];
   return refusal
     ? ["Ran out of memory", "bad"]
@@ -54,7 +55,7 @@ function reasonOf(report) {
     ];
   }
   if (report.failure) return [report.failure];
-  if (report.budget_bytes && report.exit_code === 1) {
+  if (report.budget_bytes && report.verdict === "does_not_fit") {
     return [
       "Needs ",
       figure(peak.device_bytes, "peak.device_bytes"),

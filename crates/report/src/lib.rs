@@ -2,8 +2,11 @@
 //!
 //! Given a [`Run`], [`terminal`] gives text and [`json`] the versioned mirror `fathom.report/1`.
 //! An [`Explanation`] is the same for a file without a run. Nothing is computed here that they do not
-//! already hold. [`diff`], [`fit`], [`mod@replay`], [`sweep`] and [`oom`] render the other answers.
+//! already hold. [`check`] renders what a gate found, [`diff`], [`fit`], [`mod@replay`], [`sweep`] and [`oom`] the
+//! other answers.
 
+mod baseline;
+pub mod check;
 pub mod diff;
 mod explain;
 pub mod fit;
@@ -18,8 +21,11 @@ mod terminal;
 mod why;
 
 pub use anatomy::bytes;
+pub use baseline::baseline;
 pub use explain::{Explanation, explain};
 pub use json::{explain as explain_json, json};
-pub use run::{Card, FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Workspaces};
+pub use run::{
+    Against, Card, FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Workspaces,
+};
 pub use sections::Unfold;
-pub use terminal::{Palette, terminal};
+pub use terminal::{Palette, headline, terminal};

@@ -9,6 +9,8 @@ pub enum Verdict {
     Fits,
     /// It ran out of memory, or went over the budget.
     DoesNotFit,
+    /// It fits, and needs more than its baseline and the margin allow.
+    Grew,
     /// The script failed by itself.
     ScriptFailed,
 }
@@ -105,6 +107,15 @@ pub struct FitsOn {
     pub memory_bytes: u64,
 }
 
+/// A run beside its baseline.
+#[derive(Clone, Debug)]
+pub struct Against {
+    /// The baseline's file, as it was given.
+    pub file: String,
+    /// What changed.
+    pub comparison: gate::Comparison,
+}
+
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -136,6 +147,8 @@ pub struct Run {
     pub floor_bytes: Option<u64>,
     /// The budget, if one was given.
     pub budget_bytes: Option<u64>,
+    /// How it compares with a baseline, if one was given.
+    pub against: Option<Against>,
     /// What ended the run, if memory did.
     pub out_of_memory: Option<OutOfMemory>,
     /// What ended the run, if the script failed.

@@ -3,6 +3,7 @@
 use anatomy::Anatomy;
 use anstyle::{AnsiColor, Style};
 
+use crate::baseline;
 use crate::bytes;
 use crate::explain::{cause, operator};
 use crate::run::{Card, OutOfMemory, Peak, Run, Verdict, Workspaces};
@@ -54,6 +55,11 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
         let floor = bytes::text(floor);
         line("", &format!("a card of {floor} would still do (replayed, context included)"));
     }
+    if let Some(against) = &run.against {
+        for (label, row) in baseline::rows(against) {
+            line(label, &row);
+        }
+    }
     if !run.fits_on.is_empty() {
         let cards: Vec<String> = run
             .fits_on
@@ -87,6 +93,11 @@ fn holders(run: &Run, unfold: &Unfold, room: usize) -> Vec<Section> {
     sections(anatomy, at, &run.findings, unfold, room)
 }
 
+/// The verdict as one line of plain text: `FITS  …`.
+pub fn headline(run: &Run) -> String {
+    verdict(run, Palette::plain()).trim_end().to_owned()
+}
+
 fn verdict(run: &Run, palette: Palette) -> String {
     let needs = run.peak.as_ref().map(|peak| bytes::text(peak.device_bytes));
     let (style, word, sentence) = match run.verdict {
@@ -94,6 +105,9 @@ fn verdict(run: &Run, palette: Palette) -> String {
             (palette.bad, "SCRIPT FAILED", run.failure.clone().unwrap_or_default())
         }
         Verdict::DoesNotFit => (palette.bad, "DOES NOT FIT", does_not_fit(run)),
+        Verdict::Grew => {
+            (palette.bad, "GREW", run.against.as_ref().map(baseline::grew).unwrap_or_default())
+        }
         Verdict::Fits => {
             let sentence = match (&run.card, needs) {
                 (_, None) => "the script did not use the GPU".to_owned(),

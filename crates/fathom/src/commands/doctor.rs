@@ -4,7 +4,8 @@ use anyhow::Result;
 
 use crate::cli::RunArguments;
 use crate::error;
-use crate::launch::{Launch, own_file};
+use crate::launch::Launch;
+use crate::place;
 use crate::python::{self, Python};
 use crate::settings::Settings;
 
@@ -22,8 +23,8 @@ pub(crate) fn doctor(words: &[String]) -> Result<u8> {
         }
     };
     line("fathom", Ok(env!("CARGO_PKG_VERSION").to_owned()));
-    let phantom = own_file("libfathom_phantom.so", "target/release/libfathom_phantom.so");
-    line("phantom", phantom.map(|path| path.display().to_string()));
+    line("phantom", place::phantom().map(|path| path.display().to_string()));
+    line("doorway", place::doorway().map(|path| path.display().to_string()));
     let command = match words {
         [] => vec!["python3".to_owned()],
         words => words.to_vec(),

@@ -1,5 +1,6 @@
 //! One function per verb.
 
+mod check;
 mod diff;
 mod doctor;
 mod explain;
@@ -16,6 +17,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+pub(crate) use check::check;
 pub(crate) use diff::diff;
 pub(crate) use doctor::doctor;
 pub(crate) use explain::{explain, explanation};

@@ -5,10 +5,13 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use report::check::Check;
 use report::{Palette, Run};
 
 use super::write;
+use crate::ci;
 use crate::cli::RunArguments;
+use crate::gate::Gate;
 use crate::launch::Launch;
 use crate::outcome;
 use crate::page;
@@ -17,6 +20,7 @@ use crate::settings::Settings;
 /// Runs the command on the phantom and reports; the exit code says whether it fits.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     let settings = Settings::resolve(arguments)?;
+    let gate = Gate::open(&settings, arguments.save_baseline.as_deref())?;
     let launch = Launch::prepare(&arguments.command)?;
     if arguments.verbose {
         for (key, value, origin) in &settings.origins {
@@ -30,6 +34,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         let asked = arguments.ask.iter();
         run.answers = asked.map(|ask| diagnose::ask(anatomy, &run.findings, ask)).collect();
     }
+    gate.judge(&mut run);
     if let Folder::Kept(folder) = &folder {
         write(&folder.join(page::REPORT), &report::json(&run))?;
     }
@@ -38,7 +43,23 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         write(path, &page::render(items, Vec::new()))?;
     }
     show(&run, arguments)?;
-    Ok(run.exit_code as u8)
+    let exit_code = run.exit_code as u8;
+    publish(run, arguments, &gate)?;
+    Ok(exit_code)
+}
+
+/// What a gate writes besides the report.
+fn publish(run: Run, arguments: &RunArguments, gate: &Gate) -> Result<()> {
+    if let Some(path) = gate.save(&run)? {
+        eprintln!("fathom: wrote {}", path.display());
+    }
+    let program = Path::new(&arguments.command[0]).file_name().unwrap_or_default();
+    let words = [&[program.to_string_lossy().into_owned()], &arguments.command[1..]].concat();
+    let checks = [Check { name: words.join(" "), command: arguments.command.join(" "), run }];
+    ci::publish(&checks, &arguments.outlets)?;
+    let is_text = arguments.json.as_deref() != Some(Path::new("-"));
+    ci::annotations(&checks).iter().filter(|_| is_text).for_each(|line| println!("{line}"));
+    Ok(())
 }
 
 fn show(run: &Run, arguments: &RunArguments) -> Result<()> {

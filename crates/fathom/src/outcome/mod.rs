@@ -58,6 +58,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         answers: Vec::new(),
         floor_bytes: None,
         budget_bytes: settings.budget,
+        against: None,
         out_of_memory,
         failure,
         notes: Vec::new(),

@@ -77,6 +77,8 @@ fn settings(memory: Option<u64>) -> Settings {
         budget: None,
         values: true,
         record: true,
+        baseline: None,
+        margin: gate::DEFAULT_MARGIN,
         origins: Vec::new(),
     }
 }

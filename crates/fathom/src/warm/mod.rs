@@ -19,8 +19,9 @@ use report::{Run, Verdict};
 
 use self::server::{Answer, Request, Server};
 use self::words::take_apart;
-use crate::launch::{Ended, Launch, descendants, own_file, signal_all, wait};
+use crate::launch::{Ended, Launch, descendants, signal_all, wait};
 use crate::outcome;
+use crate::place;
 use crate::settings::Settings;
 
 /// Trials at a time.
@@ -69,11 +70,7 @@ impl Trials {
         let server = apart.as_ref().and_then(|words| {
             let folder = std::env::temp_dir();
             let start = launch.command(&words.start, settings, &folder);
-            Server::start(
-                start,
-                &own_file("python/fathom", "python/fathom").ok()?.join("warm.py"),
-                &words.rest,
-            )
+            Server::start(start, &place::doorway().ok()?.join("warm.py"), &words.rest)
         });
         Ok(Trials { launch, server, start: apart.map(|words| words.start) })
     }

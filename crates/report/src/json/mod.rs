@@ -1,5 +1,6 @@
 //! `fathom.report/1`: fields are only ever added.
 
+mod against;
 mod body;
 mod explain;
 mod findings;
@@ -9,11 +10,13 @@ use serde::Serialize;
 
 pub use explain::explain;
 
+use against::Against;
 use body::{Body, Held, Place, place};
 pub(crate) use body::{LARGEST, known};
 use findings::{Answer, Finding, answers, findings};
 
 use crate::run::{Run, Verdict, Workspaces};
+use crate::terminal::headline;
 use crate::why::why;
 
 #[derive(Serialize)]
@@ -21,6 +24,8 @@ struct Report<'a> {
     schema: &'static str,
     verdict: &'static str,
     exit_code: i32,
+    /// The first line of the text.
+    headline: String,
     gpu: Option<Gpu<'a>>,
     software: Software<'a>,
     steps: u64,
@@ -34,6 +39,7 @@ struct Report<'a> {
     answers: Vec<Answer<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     budget_bytes: Option<u64>,
+    baseline: Option<Against<'a>>,
     failure: Option<&'a str>,
     fits_on: Vec<FitsOn<'a>>,
     notes: &'a [String],
@@ -104,9 +110,11 @@ pub fn json(run: &Run) -> String {
         verdict: match run.verdict {
             Verdict::Fits => "fits",
             Verdict::DoesNotFit => "does_not_fit",
+            Verdict::Grew => "grew",
             Verdict::ScriptFailed => "script_failed",
         },
         exit_code: run.exit_code,
+        headline: headline(run),
         gpu: run.card.as_ref().map(|card| Gpu {
             name: &card.name,
             title: &card.title,
@@ -139,6 +147,7 @@ pub fn json(run: &Run) -> String {
         answers: answers(&run.answers),
         out_of_memory: out_of_memory(run),
         budget_bytes: run.budget_bytes,
+        baseline: run.against.as_ref().map(Against::of),
         failure: run.failure.as_deref(),
         fits_on: run
             .fits_on

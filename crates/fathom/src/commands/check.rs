@@ -1,0 +1,136 @@
+//! `fathom check`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use report::check::{self, Check};
+use report::{Palette, Verdict};
+
+use super::write;
+use crate::cli::{CheckArguments, RunArguments};
+use crate::error::Hinted;
+use crate::gate::Gate;
+use crate::launch::Launch;
+use crate::scripts::Script;
+use crate::settings::{Settings, find_file, read_file};
+use crate::{ci, outcome};
+
+/// What a script printed is shown to this length if it failed.
+const SHOWN_LINES: usize = 20;
+
+const EXAMPLE: &str = "write `fathom.toml` with, for each script, `[[script]]`, `command = \"python train.py\"` and \
+                       e.g. `gpu = \"rtx3090\"`, `budget = \"16GiB\"`";
+
+/// A script, ready to be run.
+struct Entry {
+    name: String,
+    command: Vec<String>,
+    settings: Settings,
+    gate: Gate,
+    launch: Launch,
+}
+
+/// Runs the scripts of `fathom.toml`, one after another; 0 if all pass.
+pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
+    let outlets = arguments.outlets.absolute();
+    let json = arguments.json.as_ref().map(|path| match path.as_os_str() == "-" {
+        true => path.clone(),
+        false => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
+    });
+    let is_text = json.as_deref() != Some(Path::new("-"));
+    let file = find_file(&std::env::current_dir().unwrap_or_default())
+        .ok_or_else(|| Hinted::error("there is no `fathom.toml` here or above", EXAMPLE))?;
+    // Commands and files of the settings are meant from where they are written.
+    if let Some(folder) = file.parent() {
+        std::env::set_current_dir(folder)
+            .with_context(|| format!("cannot go to `{}`", folder.display()))?;
+    }
+    let entries = entries(&file, arguments)?;
+    let mut checks = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        eprintln!("fathom: {} ({} of {})", entry.name, index + 1, entries.len());
+        let check = run(entry, arguments.verbose)?;
+        if is_text {
+            anstream::print!("{}", check::row(&check, Palette::coloured()));
+        }
+        let is_interrupted = check.run.failure.as_deref() == Some("interrupted");
+        checks.push(check);
+        if is_interrupted {
+            break;
+        }
+    }
+    ci::publish(&checks, &outlets)?;
+    match json {
+        Some(path) if is_text => write(&path, &check::json(&checks))?,
+        Some(_) => anstream::print!("{}", check::json(&checks)),
+        None => {}
+    }
+    if is_text {
+        anstream::print!("{}", check::summary(&checks));
+        ci::annotations(&checks).iter().for_each(|line| println!("{line}"));
+    }
+    Ok(check::exit_code(&checks) as u8)
+}
+
+/// The scripts that were asked for, with all that can be wrong about them found before the first runs.
+fn entries(file: &Path, arguments: &CheckArguments) -> Result<Vec<Entry>> {
+    let scripts = read_file(file)?.script;
+    let scripts: Vec<(String, RunArguments)> =
+        scripts.iter().map(Script::typed).collect::<Result<_>>()?;
+    let shown = file.display();
+    if scripts.is_empty() {
+        return Err(Hinted::error(format!("`{shown}` has no scripts"), EXAMPLE));
+    }
+    let names: Vec<&String> = scripts.iter().map(|(name, _)| name).collect();
+    let twice = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
+    if let Some((_, name)) = twice {
+        let message = format!("`{shown}` has two scripts with the name `{name}`");
+        return Err(Hinted::error(message, "give each its own `name`"));
+    }
+    if let Some(unknown) = arguments.names.iter().find(|name| !names.contains(name)) {
+        let all: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+        let message = format!("`{shown}` has no script `{unknown}`");
+        return Err(Hinted::error(message, format!("it has: {}", all.join(", "))));
+    }
+    let is_wanted = |name: &String| arguments.names.is_empty() || arguments.names.contains(name);
+    let wanted = scripts.iter().filter(|(name, _)| is_wanted(name));
+    wanted
+        .map(|(name, typed)| {
+            entry(name, typed, arguments.update_baselines)
+                .with_context(|| format!("in the script `{name}`"))
+        })
+        .collect()
+}
+
+fn entry(name: &str, typed: &RunArguments, update_baseline: bool) -> Result<Entry> {
+    let settings = Settings::resolve(typed)?;
+    let save = settings.baseline.as_deref().filter(|_| update_baseline);
+    let gate = Gate::open(&settings, save)?;
+    let launch = Launch::prepare(&typed.command)?;
+    Ok(Entry { name: name.to_owned(), command: typed.command.clone(), settings, gate, launch })
+}
+
+fn run(entry: &Entry, is_verbose: bool) -> Result<Check> {
+    let Entry { name, command, settings, gate, launch } = entry;
+    let folder = tempfile::Builder::new().prefix("fathom-check-").tempdir()?;
+    let log = folder.path().join("output");
+    let ended = match is_verbose {
+        true => launch.run(command, settings, folder.path())?,
+        false => launch.run_quietly(command, settings, folder.path(), &log)?,
+    };
+    let mut run = outcome::read(folder.path(), &ended, settings);
+    gate.judge(&mut run);
+    if run.verdict == Verdict::ScriptFailed {
+        let text = fs::read(&log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(SHOWN_LINES)..]
+            .iter()
+            .for_each(|line| eprintln!("{line}"));
+    }
+    if let Some(path) = gate.save(&run)? {
+        eprintln!("fathom: wrote {}", path.display());
+    }
+    Ok(Check { name: name.clone(), command: command.join(" "), run })
+}

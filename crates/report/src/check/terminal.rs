@@ -1,0 +1,52 @@
+//! One row for each script, and one for all.
+
+use super::Check;
+use crate::sections::COLUMNS;
+use crate::sections::words::begin;
+use crate::terminal::Palette;
+
+/// Columns of names, cards and sizes.
+const NAME: usize = 28;
+const CARD: usize = 12;
+const SIZE: usize = 11;
+
+/// `pass  train   rtx3090   15.87 GiB of 20.00 GiB`, and below it why not.
+pub fn row(check: &Check, palette: Palette) -> String {
+    let (style, word) = match check.passes() {
+        true => (palette.good, "pass"),
+        false => (palette.bad, "FAIL"),
+    };
+    let change = match &check.run.against {
+        Some(_) => format!("  baseline {}", check.change()),
+        None => String::new(),
+    };
+    let mut text = format!(
+        "{style}{word}{style:#}  {} {} {:>SIZE$} of {:>SIZE$}{change}\n",
+        begin(&check.name, NAME),
+        begin(&check.card(), CARD),
+        check.needs(),
+        check.limit(),
+    );
+    if !check.passes() {
+        let place = check.place().map(|(file, line)| format!("at {file}:{line}"));
+        for reason in check.reasons().into_iter().chain(place) {
+            for line in crate::sections::words::sentence(&reason, COLUMNS) {
+                text += &format!("      {line}\n");
+            }
+        }
+    }
+    text
+}
+
+/// `3 scripts: 2 pass, 1 fails`.
+pub fn summary(checks: &[Check]) -> String {
+    let passing = checks.iter().filter(|check| check.passes()).count();
+    let scripts = if checks.len() == 1 { "script" } else { "scripts" };
+    match checks.len() - passing {
+        0 => format!("{} {scripts}: all pass\n", checks.len()),
+        failing => {
+            let fail = if failing == 1 { "fails" } else { "fail" };
+            format!("{} {scripts}: {passing} pass, {failing} {fail}\n", checks.len())
+        }
+    }
+}

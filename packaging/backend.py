@@ -1,0 +1,32 @@
+"""Builds the phantom and lets maturin pack it: the wheel holds two artefacts of Rust, maturin builds one."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import maturin
+from maturin import get_requires_for_build_wheel, prepare_metadata_for_build_wheel
+
+__all__ = ["build_sdist", "build_wheel", "get_requires_for_build_wheel", "prepare_metadata_for_build_wheel"]
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARY = "libfathom_phantom.so"
+
+
+def build_sdist(folder, settings=None):
+    """maturin packs the crates that the command depends on, and the phantom is none of them."""
+    raise NotImplementedError("there is no source distribution: build the wheel in the repository, with `make wheel`")
+
+
+def build_wheel(folder, settings=None, metadata=None):
+    """The phantom first, into the package; it is gone again when the wheel is written."""
+    subprocess.run(["cargo", "build", "--release", "-p", "phantom"], cwd=ROOT, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    packed = ROOT / "python" / "fathom" / "lib"
+    packed.mkdir(exist_ok=True)
+    try:
+        shutil.copy2(target / "release" / LIBRARY, packed / LIBRARY)
+        return maturin.build_wheel(folder, settings, metadata)
+    finally:
+        shutil.rmtree(packed)

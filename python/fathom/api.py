@@ -1,0 +1,141 @@
+"""`fathom.run`: the command, started from Python. It reads the command's JSON and analyses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import binary
+from .report import Report
+
+# How long a run gets between the request to end and its end.
+GRACE = 10
+
+CALL = os.path.join(binary.PACKAGE, "call.py")
+
+
+class Error(Exception):
+    """What `fathom` refused to do, and the cure."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message}\nhint: {hint}" if hint else message)
+        self.hint = hint
+
+
+def run(
+    target: str | os.PathLike[str] | Sequence[str] | Callable[..., object],
+    *arguments: Any,
+    gpu: str | None = None,
+    memory: str | int | None = None,
+    steps: int | None = None,
+    budget: str | int | None = None,
+    baseline: str | os.PathLike[str] | None = None,
+    margin: str | None = None,
+    save_baseline: str | os.PathLike[str] | None = None,
+    timeout: int | None = None,
+    values: bool = True,
+    record: bool = True,
+    ask: Sequence[str] = (),
+    python: str | os.PathLike[str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    **keywords: Any,
+) -> Report:
+    """Runs a script, a command or a function in a fresh process on a GPU that is not there.
+
+    `target` is a Python file, a list of words such as `["torchrun", "train.py"]`, or a function, which is
+    called with the arguments and keywords. The other options are those of `fathom run`; `python` is the
+    interpreter, this one unless told otherwise, and `out` keeps the files of the run in a folder.
+
+    A run that does not fit, or fails by itself, is a report like any other; what cannot be run raises `Error`.
+    """
+    if "FATHOM_RUN" in os.environ:
+        raise Error("fathom.run was called inside a run", 'in a script, put it under `if __name__ == "__main__":`')
+    program = binary.find()
+    if program is None:
+        raise Error("the command `fathom` was not found", "`make build` makes it; a wheel brings it along")
+    folder = tempfile.mkdtemp(prefix="fathom-") if out is None else os.path.abspath(out)
+    flags = {
+        "gpu": gpu,
+        "memory": memory,
+        "steps": steps,
+        "budget": budget,
+        "baseline": baseline,
+        "margin": margin,
+        "save-baseline": save_baseline,
+        "timeout": timeout,
+        "values": None if values else "off",
+        "record": None if record else "off",
+    }
+    typed = [word for name, value in flags.items() if value is not None for word in (f"--{name}", str(value))]
+    asked = [word for question in ask for word in ("--ask", question)]
+    try:
+        command = words_of(target, arguments, keywords, os.fspath(python or sys.executable), folder)
+        words = [program, "run", "--quiet", "--out", folder, *typed, *asked, "--", *command]
+        code, output = start(words, cwd, {**os.environ, **(env or {})})
+        if code == 2:
+            raise refusal(output)
+        with open(os.path.join(folder, "report.json"), encoding="utf-8") as file:
+            report = Report.of(json.load(file), output, folder)
+    except BaseException:
+        if out is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if out is None:
+        weakref.finalize(report, shutil.rmtree, folder, ignore_errors=True)
+    return report
+
+
+def words_of(target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], python: str, folder: str) -> list[str]:
+    """The command of a target."""
+    if callable(target):
+        from . import carry
+
+        os.makedirs(folder, exist_ok=True)
+        return [python, CALL, carry.pack(target, arguments, keywords, folder)]
+    if keywords:
+        raise TypeError(f"run() got an unexpected keyword argument {next(iter(keywords))!r}")
+    if isinstance(target, (str, os.PathLike)):
+        return [python, os.fspath(target), *map(str, arguments)]
+    return [*map(str, target), *map(str, arguments)]
+
+
+def start(words: list[str], cwd: Any, env: Mapping[str, str]) -> tuple[int, str]:
+    """Exit code, and what was printed. An interrupt ends the whole run, as it would in a terminal."""
+    process = subprocess.Popen(
+        words,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    try:
+        output, _ = process.communicate()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.communicate(timeout=GRACE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+        raise
+    return process.returncode, output
+
+
+def refusal(output: str) -> Error:
+    """The command's own words."""
+    _, _, text = ("\n" + output).rpartition("\nerror: ")
+    message, _, hint = (text or output).partition("\n\nhint: ")
+    return Error(message.strip(), hint.strip())

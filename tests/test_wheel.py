@@ -1,0 +1,107 @@
+"""What pip installs: the command, the phantom and the package, found from wherever they are.
+
+The wheel itself is built by `make test-wheel`, which compiles the command once more; here, without one, its layout
+is put together by hand.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, environment
+
+LIBRARY = FATHOM.parent / "libfathom_phantom.so"
+
+
+def run(*words, **options):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **{"env": environment(), **options})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("site", ["lib/python3.12/site-packages", "lib64/python3.10/site-packages", "local/../"])
+def test_an_installed_command_finds_what_belongs_to_it(fathom, tmp_path, site):
+    """As pip lays it out, and linked from elsewhere, as pipx and `uv tool` do."""
+    prefix, package = tmp_path / "prefix", tmp_path / "prefix" / site / "fathom"
+    (prefix / "local").mkdir(parents=True)
+    (prefix / "bin").mkdir()
+    shutil.copytree(ROOT / "python" / "fathom", package)
+    (package / "lib").mkdir(exist_ok=True)
+    shutil.copy2(LIBRARY, package / "lib")
+    shutil.copy2(FATHOM, prefix / "bin")
+    (tmp_path / "fathom").symlink_to(prefix / "bin" / "fathom")
+    said = run(tmp_path / "fathom", "doctor", "--", PYTHON, cwd=tmp_path)
+    places = dict(re.findall(r"^ok +(phantom|doorway) +(.*)$", said, re.M))
+    assert os.path.samefile(places["doorway"], package), said
+    assert os.path.samefile(places["phantom"], package / "lib" / LIBRARY.name), said
+
+
+def test_a_command_alone_says_what_is_missing(fathom, tmp_path):
+    shutil.copy2(FATHOM, tmp_path / "fathom")
+    done = subprocess.run([tmp_path / "fathom", "run", "--", PYTHON, "-V"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "`libfathom_phantom.so` is missing beside" in done.stderr
+    assert "hint: `make build` makes it in the tree; `pip install .`" in done.stderr
+
+
+def test_versions_agree():
+    def version(path, pattern):
+        return re.search(pattern, (ROOT / path).read_text(), re.M).group(1)
+
+    found = {
+        version("Cargo.toml", r'^version = "(.*)"'),
+        version("pyproject.toml", r'^version = "(.*)"'),
+        version("python/fathom/__init__.py", r'^__version__ = "(.*)"'),
+    }
+    assert len(found) == 1, found
+
+
+# -- a wheel --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel():
+    path = os.environ.get("FATHOM_WHEEL")
+    if not path:
+        pytest.skip("no wheel: `make test-wheel` builds one and tests it")
+    return Path(path).resolve()
+
+
+@pytest.fixture(scope="module")
+def tool(wheel, tmp_path_factory):
+    """An environment without torch, as pipx makes one."""
+    folder = tmp_path_factory.mktemp("tool") / "venv"
+    run(sys.executable, "-m", "venv", folder)
+    run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel)
+    return folder
+
+
+def test_a_wheel_holds_all_three_and_nothing_else(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {"fathom/doorway.py", "fathom/py.typed", "fathom/lib/libfathom_phantom.so"} <= set(names)
+    assert any(name.endswith(".data/scripts/fathom") for name in names)
+    assert not [name for name in names if "__pycache__" in name or name.startswith(("tests", "crates", "target"))]
+    assert wheel.stat().st_size < 10 << 20
+    assert not (ROOT / "python" / "fathom" / "lib").exists()
+
+
+def test_the_tool_runs_scripts_of_another_environment(tool, tmp_path):
+    """The tool's Python has no torch; the command's has."""
+    words = (tool / "bin" / "fathom", "run", "--gpu", "rtx3090", "--json", "report.json", "--", PYTHON, SCRIPTS / "leak.py")
+    run(*words, cwd=tmp_path)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["verdict"] == "fits" and report["categories"] and report["findings"]
+
+
+def test_the_package_of_the_tool(tool, tmp_path):
+    text = f"""
+import importlib.metadata, fathom
+report = fathom.run({str(SCRIPTS / "leak.py")!r}, gpu="rtx3090", python={str(PYTHON)!r})
+print(report.verdict, *[point.value for point in importlib.metadata.entry_points(group="pytest11")])
+"""
+    assert run(tool / "bin" / "python", "-c", text, cwd=tmp_path).split() == ["fits", "fathom.pytest_plugin"]
