@@ -24,6 +24,10 @@ def ready():
     import torch
 
     try:
+        if os.environ.get("FATHOM_WORLD_SIZE"):
+            from . import world
+
+            world.install()
         if os.environ.get("FATHOM_SOURCES") == "on" and os.environ.get("FATHOM_RUN"):
             from . import sources
 

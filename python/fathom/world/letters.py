@@ -1,0 +1,62 @@
+"""What one rank tells another, kept in a folder that the ranks of one run share.
+
+Ranks run one after the other. A rank leaves what only it knows: objects and numbers that it broadcasts or sends. A rank
+that needs a letter nobody has left yet says so in a file and stops; the launcher then runs the sender first.
+"""
+
+import collections
+import hashlib
+import json
+import os
+
+
+class NotSent(RuntimeError):
+    """Another rank's data is needed, and that rank has not run."""
+
+
+class Box:
+    def __init__(self, world):
+        self.world = world
+        self.folder = os.environ.get("FATHOM_LETTERS")
+        self.counts = collections.Counter()
+
+    def next(self, *about):
+        """The name of the next letter about this: every rank counts in the same order."""
+        self.counts[about] += 1
+        return " ".join(map(str, (*about, self.counts[about])))
+
+    def leave(self, name, content):
+        """Bytes for whoever asks for this name."""
+        if not self.folder:
+            return
+        path = self.path(self.world.rank, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + ".new", "wb") as file:
+            file.write(content)
+        os.replace(path + ".new", path)
+
+    def find(self, sender, name):
+        """What the sender left, or nothing."""
+        try:
+            with open(self.path(sender, name), "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+
+    def demand(self, sender, name, call):
+        """What the sender left; if it left nothing this rank cannot go on."""
+        content = self.find(sender, name)
+        if content is None:
+            self.stop(sender, call)
+        return content
+
+    def stop(self, sender, call):
+        """Says to the launcher, and to the reader, whom this rank waits for, and in which call."""
+        folder = os.environ.get("FATHOM_RUN")
+        if folder:
+            with open(os.path.join(folder, f"waits.{os.getpid()}.json"), "w", encoding="utf-8") as file:
+                json.dump({"rank": self.world.rank, "sender": sender, "call": call}, file)
+        raise NotSent(f"{call} needs data of rank {sender}, which {self.world.describe()} does not have")
+
+    def path(self, sender, name):
+        return os.path.join(self.folder or "", str(sender), hashlib.sha256(name.encode()).hexdigest()[:32])

@@ -1,0 +1,106 @@
+"""Python objects and small numbers that one rank gives to others: they travel as letters."""
+
+import io
+import pickle
+
+import torch
+from torch import serialization
+from torch.distributed import distributed_c10d as c10d
+
+from .letters import NotSent
+from .patch import replace
+
+# Sizes, flags and indices are whole numbers, and few; weights are neither.
+SMALL_NUMBERS = 4096
+
+
+def install(world, box):
+    def members(group):
+        return c10d.get_process_group_ranks(group or c10d._get_default_group())
+
+    def name_of(group):
+        return c10d._get_process_group_name(group or c10d._get_default_group())
+
+    def root(src, group, group_src, default=0):
+        """The sender's rank in the world."""
+        if group_src is not None:
+            return members(group)[group_src]
+        return default if src is None else src
+
+    def broadcast_object_list(inner):
+        def call(object_list, src=None, group=None, device=None, group_src=None):
+            sender = root(src, group, group_src)
+            letter = box.next("broadcast_object_list", name_of(group), sender)
+            if sender == world.rank:
+                box.leave(letter, dump(object_list))
+            else:
+                object_list[:] = load(box.demand(sender, letter, f"broadcast_object_list(src={sender})"))
+
+        return call
+
+    def scatter_object_list(inner):
+        def call(output, inputs=None, src=None, group=None, group_src=None):
+            sender = root(src, group, group_src)
+            letter = box.next("scatter_object_list", name_of(group), sender)
+            if sender == world.rank:
+                box.leave(letter, dump(inputs))
+            else:
+                inputs = load(box.demand(sender, letter, f"scatter_object_list(src={sender})"))
+            output[0] = inputs[members(group).index(world.rank)]
+
+        return call
+
+    def send_object_list(inner):
+        def call(object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False):
+            receiver = root(dst, group, group_dst)
+            box.leave(box.next("send_object_list", name_of(group), world.rank, receiver), dump(object_list))
+
+        return call
+
+    def recv_object_list(inner):
+        def call(object_list, src=None, group=None, device=None, group_src=None, use_batch=False):
+            if src is None and group_src is None:
+                raise NotSent("recv_object_list from any rank: no other rank runs beside this one")
+            sender = root(src, group, group_src)
+            letter = box.next("send_object_list", name_of(group), sender, world.rank)
+            object_list[:] = load(box.demand(sender, letter, f"recv_object_list(src={sender})"))
+            return sender
+
+        return call
+
+    def broadcast(inner):
+        def call(tensor, src=None, group=None, async_op=False, group_src=None):
+            work = inner(tensor, src, group, async_op, *([group_src] if group_src is not None else []))
+            if is_few_numbers(tensor):
+                sender = root(src, group, group_src)
+                letter = box.next("broadcast", name_of(group), sender)
+                if sender == world.rank:
+                    box.leave(letter, dump(tensor.detach().cpu()))
+                else:
+                    tensor.copy_(load(box.demand(sender, letter, f"broadcast(src={sender})")))
+            return work
+
+        return call
+
+    for make in (broadcast_object_list, scatter_object_list, send_object_list, recv_object_list, broadcast):
+        replace(make.__name__, make)
+
+
+def is_few_numbers(tensor):
+    return (
+        type(tensor) is torch.Tensor
+        and not tensor.is_floating_point()
+        and not tensor.is_complex()
+        and tensor.numel() <= SMALL_NUMBERS
+    )
+
+
+def dump(value):
+    buffer = io.BytesIO()
+    serialization.save(value, buffer, pickle_module=pickle)
+    return buffer.getvalue()
+
+
+def load(content):
+    """Written by another rank of the same script."""
+    return serialization.load(io.BytesIO(content), map_location="cpu", weights_only=False)
