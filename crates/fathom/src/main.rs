@@ -16,6 +16,7 @@ mod outcome;
 mod page;
 mod progress;
 mod python;
+mod ranks;
 mod runner;
 mod settings;
 mod shortage;
@@ -23,6 +24,7 @@ mod stubs;
 mod texts;
 mod trials;
 mod warm;
+mod world;
 
 use std::process::ExitCode;
 

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use cuda_abi::environment as name;
+use cuda_abi::status::MAX_DEVICES;
 use gpus::Card;
 use serde::Deserialize;
 
 use crate::cli::RunArguments;
 use crate::error::Hinted;
+use crate::world::Place;
 
 /// Steps of a run unless told otherwise: the first step is not typical, the third is.
 const DEFAULT_STEPS: u64 = 3;
@@ -65,6 +67,10 @@ pub(crate) struct Settings {
     pub(crate) budget: Option<u64>,
     pub(crate) values: bool,
     pub(crate) record: bool,
+    /// Cards that the process sees, outside of a world.
+    pub(crate) cards: Option<u32>,
+    /// The rank that the process is, in a world of several.
+    pub(crate) place: Option<Place>,
     /// Name, value and origin, for `fathom doctor`.
     pub(crate) origins: Vec<(&'static str, String, Origin)>,
 }
@@ -93,8 +99,23 @@ impl Settings {
             budget: budget.as_deref().map(size).transpose()?,
             values,
             record,
+            cards: cards(flags.world.gpus)?,
+            place: None,
             origins: merge.origins,
         })
+    }
+}
+
+/// How many cards the process sees.
+fn cards(asked: Option<u32>) -> Result<Option<u32>> {
+    let most = MAX_DEVICES as u32;
+    match asked {
+        Some(0) => Err(Hinted::error("`--gpus 0`: a run without a card", "leave fathom out")),
+        Some(count) if most < count => Err(Hinted::error(
+            format!("{count} cards in one process"),
+            format!("up to {most}; for more ranks than that, `--world-size {count}`"),
+        )),
+        asked => Ok(asked),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::state::{self, phantom};
 use crate::{config, context, device, fresh, host, status};
 
 /// Copies to the card of up to this much are written: the doorway's bound for small tensors.
-const SMALL_COPY: usize = 512 << 10;
+pub(crate) const SMALL_COPY: usize = 512 << 10;
 
 pub(crate) fn malloc(out: &mut Address, size: usize) -> Answer {
     let (index, device) = state::device(device::current_ordinal())?;
@@ -170,6 +170,29 @@ pub(crate) fn move_small(to: Address, from: Address, size: usize) {
     unsafe { (from.0 as *const u8).copy_to(to.0 as *mut u8, size) };
     if is_true {
         fresh::note(to.0, size);
+    }
+}
+
+/// A small payload on a card; `None` if it is large or elsewhere.
+pub(crate) fn read_small(from: Address, size: usize) -> Option<Vec<u8>> {
+    if SMALL_COPY < size || phantom().ok()?.device_of(from.0).is_none() {
+        return None;
+    }
+    // SAFETY: device memory is always mapped, and the caller's buffer has `size` bytes.
+    Some(unsafe { std::slice::from_raw_parts(from.0 as *const u8, size) }.to_vec())
+}
+
+/// Changes a small payload on a card in place; it is as true as before, if `change` says so.
+pub(crate) fn change_small(at: Address, size: usize, change: impl FnOnce(&mut [u8]) -> bool) {
+    let Some(mut payload) = read_small(at, size) else { return };
+    let was_true = fresh::covers(at.0, size);
+    if !change(&mut payload) {
+        return;
+    }
+    // SAFETY: as in `read_small`; the payload is a copy, so nothing overlaps.
+    unsafe { payload.as_ptr().copy_to_nonoverlapping(at.0 as *mut u8, size) };
+    if was_true {
+        fresh::note(at.0, size);
     }
 }
 

@@ -5,6 +5,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::bytes;
 use crate::explain::{cause, operator};
+use crate::ranks;
 use crate::run::{Card, OutOfMemory, Peak, Run, Verdict, Workspaces};
 use crate::sections::words::sentence;
 use crate::sections::{COLUMNS, SCREEN, Section, Unfold, causes, sections};
@@ -61,6 +62,10 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
             .map(|card| format!("{} ({})", card.name, bytes::text(card.memory_bytes)))
             .collect();
         line("fits on", &format!("{}, and larger", cards.join(", ")));
+    }
+    if let Some(ranks) = &run.ranks {
+        let labels = std::iter::once("ranks").chain(std::iter::repeat(""));
+        rows.extend(labels.zip(ranks::rows(ranks, *unfold == Unfold::all())));
     }
     let mut end: Vec<(&str, String)> = Vec::new();
     let answers = causes::answers(&run.answers);

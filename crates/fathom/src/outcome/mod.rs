@@ -60,6 +60,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         budget_bytes: settings.budget,
         out_of_memory,
         failure,
+        ranks: None,
         notes: Vec::new(),
     };
     if settings.card.is_none() && verdict == Verdict::Fits {

@@ -13,7 +13,8 @@ pub(crate) use body::LARGEST;
 use body::{Body, Held, Place, place};
 use findings::{Answer, Finding, answers, findings};
 
-use crate::run::{Run, Verdict, Workspaces};
+use crate::ranks::{self, JsonRank, JsonWorld};
+use crate::run::{Run, Workspaces};
 use crate::why::why;
 
 #[derive(Serialize)]
@@ -36,6 +37,11 @@ struct Report<'a> {
     budget_bytes: Option<u64>,
     failure: Option<&'a str>,
     fits_on: Vec<FitsOn<'a>>,
+    /// The world that the run is a part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    world: Option<JsonWorld>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ranks: Vec<JsonRank<'a>>,
     notes: &'a [String],
 }
 
@@ -99,13 +105,10 @@ struct FitsOn<'a> {
 
 /// The run as JSON, with a line break at the end.
 pub fn json(run: &Run) -> String {
+    let (world, ranks) = run.ranks.as_ref().map(ranks::json).unzip();
     let report = Report {
         schema: "fathom.report/1",
-        verdict: match run.verdict {
-            Verdict::Fits => "fits",
-            Verdict::DoesNotFit => "does_not_fit",
-            Verdict::ScriptFailed => "script_failed",
-        },
+        verdict: run.verdict.name(),
         exit_code: run.exit_code,
         gpu: run.card.as_ref().map(|card| Gpu {
             name: &card.name,
@@ -145,6 +148,8 @@ pub fn json(run: &Run) -> String {
             .iter()
             .map(|card| FitsOn { name: &card.name, memory_bytes: card.memory_bytes })
             .collect(),
+        world,
+        ranks: ranks.unwrap_or_default(),
         notes: &run.notes,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");
