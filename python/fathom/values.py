@@ -215,8 +215,9 @@ def is_sparse(value):
 
 
 def start_of(tensor):
-    """Where a tensor's storage begins; 0 for what has none."""
-    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+    """Where a tensor's storage begins; 0 for what has none, such as the wrappers of distributed tensors."""
+    is_wrapper = type(tensor) not in PLAIN and torch.utils._python_dispatch.is_traceable_wrapper_subclass(tensor)
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided and not is_wrapper else 0
 
 
 def has_large(values):

@@ -1,9 +1,10 @@
 //! Runs the ranks that are asked for, one after the other, and puts their answers side by side.
 //!
-//! A rank that needs what only another knows says so and stops: that rank runs first then, and
-//! leaves its letters. Two that wait for each other cannot be answered this way.
+//! A rank that needs what only another knows leaves what it has to say, says whose letter it waits
+//! for, and stops; it runs again when that letter is there. When all wait and none is left that has
+//! not tried, they wait for each other, and only a world in which all run at once could answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,10 +21,12 @@ use crate::world::World;
 pub(crate) const LETTERS: &str = "letters";
 
 /// `waits.<pid>.json`, written by a rank that cannot go on.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 struct Waits {
     rank: u32,
     sender: u32,
+    /// The letter's file, in the folder of letters.
+    letter: PathBuf,
     call: String,
 }
 
@@ -35,8 +38,8 @@ pub(crate) struct RankRunner<'a> {
     world: &'a World,
     folder: &'a Path,
     done: BTreeMap<u32, Run>,
-    /// Ranks that are under way: each waits for the next.
-    waiting: Vec<Waits>,
+    /// Ranks that stopped half-way, with what they gave until then.
+    waiting: BTreeMap<u32, (Run, Waits)>,
 }
 
 impl<'a> RankRunner<'a> {
@@ -48,26 +51,70 @@ impl<'a> RankRunner<'a> {
         world: &'a World,
         folder: &'a Path,
     ) -> RankRunner<'a> {
-        let (done, waiting) = (BTreeMap::new(), Vec::new());
+        let (done, waiting) = (BTreeMap::new(), BTreeMap::new());
         RankRunner { launch, command, settings, world, folder, done, waiting }
     }
 
     /// The run of the rank that needs most, with a row for each rank, and that rank's folder.
     pub(crate) fn run(mut self) -> Result<(Run, PathBuf)> {
-        for &rank in &self.world.ranks {
-            self.run_rank(rank)?;
-            if self.done.get(&rank).is_some_and(|run| run.failure.is_some()) {
-                break; // the others would fail in the same way
+        while let Some(rank) = self.next() {
+            let (run, waits) = self.attempt(rank)?;
+            match waits {
+                Some(waits) => drop(self.waiting.insert(rank, (run, waits))),
+                None => {
+                    let has_failed = run.failure.is_some();
+                    self.done.insert(rank, run);
+                    if has_failed {
+                        break; // the others would fail in the same way
+                    }
+                }
             }
         }
-        let worst = self.done.iter().max_by_key(|(rank, run)| {
-            (
-                run.exit_code,
-                run.peak.as_ref().map_or(0, |peak| peak.device_bytes),
-                u32::MAX - **rank,
-            )
+        self.give_up_waiting();
+        self.report()
+    }
+
+    /// The next rank to run: one whose letter has come, else one that is asked for, else one that is
+    /// waited for.
+    fn next(&mut self) -> Option<u32> {
+        if self.world.ranks.iter().all(|rank| self.done.contains_key(rank)) {
+            return None;
+        }
+        let letters = self.folder.join(LETTERS);
+        let ready =
+            self.waiting.iter().find(|(_, (_, waits))| letters.join(&waits.letter).exists());
+        if let Some(rank) = ready.map(|(rank, _)| *rank) {
+            self.waiting.remove(&rank);
+            return Some(rank);
+        }
+        let tried: BTreeSet<u32> = self.done.keys().chain(self.waiting.keys()).copied().collect();
+        let is_new = |rank: &u32| !tried.contains(rank) && *rank < self.world.size;
+        if let Some(rank) = self.world.ranks.iter().copied().find(is_new) {
+            return Some(rank);
+        }
+        let waits = self.waiting.values().map(|(_, waits)| waits).find(|w| is_new(&w.sender))?;
+        let Waits { rank, sender, call, .. } = waits;
+        eprintln!(
+            "fathom: rank {rank} needs data of rank {sender} ({call}): rank {sender} runs too"
+        );
+        Some(*sender)
+    }
+
+    /// Who still waits waits for ever.
+    fn give_up_waiting(&mut self) {
+        let all: Vec<Waits> = self.waiting.values().map(|(_, waits)| waits.clone()).collect();
+        for (rank, (run, waits)) in std::mem::take(&mut self.waiting) {
+            self.done.insert(rank, failed(run, &waits, &all));
+        }
+    }
+
+    fn report(mut self) -> Result<(Run, PathBuf)> {
+        let asked = self.done.iter().filter(|(rank, _)| self.world.ranks.contains(rank));
+        let worst = asked.max_by_key(|(rank, run)| {
+            let device_bytes = run.peak.as_ref().map_or(0, |peak| peak.device_bytes);
+            (run.exit_code, device_bytes, u32::MAX - **rank)
         });
-        let (&worst, run) = worst.context("no rank ran")?;
+        let worst = *worst.context("no rank ran")?.0;
         let rows = self.done.iter().map(|(&rank, run)| {
             let is_asked = self.world.ranks.contains(&rank);
             Rank::of(rank, is_asked, run)
@@ -78,64 +125,32 @@ impl<'a> RankRunner<'a> {
             worst,
             rows: rows.collect(),
         };
-        let mut run = run.clone();
-        run.wall_seconds = self.done.values().map(|run| run.wall_seconds).sum();
+        let folder = self.folder.join(folder_of(worst));
+        let seconds = self.done.values().map(|run| run.wall_seconds).sum();
+        let mut run = self.done.remove(&worst).context("no rank ran")?;
+        run.wall_seconds = seconds;
         run.ranks = Some(ranks);
-        Ok((run, self.folder_of(worst)))
-    }
-
-    fn folder_of(&self, rank: u32) -> PathBuf {
-        self.folder.join(format!("rank-{rank}"))
-    }
-
-    fn run_rank(&mut self, rank: u32) -> Result<()> {
-        if self.done.contains_key(&rank) {
-            return Ok(());
-        }
-        loop {
-            let (run, waits) = self.attempt(rank)?;
-            let Some(waits) = waits else {
-                self.done.insert(rank, run);
-                return Ok(());
-            };
-            let sender = waits.sender;
-            let is_answered = self.done.contains_key(&sender);
-            let is_circle = sender == rank || self.waiting.iter().any(|other| other.rank == sender);
-            if is_answered || is_circle || self.world.size <= sender {
-                self.done.insert(rank, failed(run, &waits, &self.waiting, is_circle));
-                return Ok(());
-            }
-            eprintln!(
-                "fathom: rank {rank} needs data of rank {sender} ({}): rank {sender} runs first",
-                waits.call
-            );
-            self.waiting.push(waits);
-            self.run_rank(sender)?;
-            let waits = self.waiting.pop();
-            if self.done.get(&sender).is_some_and(|run| run.verdict != Verdict::Fits) {
-                let waits = waits.context("a rank that waited")?;
-                self.done.insert(rank, failed(run, &waits, &self.waiting, false));
-                return Ok(());
-            }
-        }
+        Ok((run, folder))
     }
 
     fn attempt(&self, rank: u32) -> Result<(Run, Option<Waits>)> {
-        let folder = self.folder_of(rank);
+        let folder = self.folder.join(folder_of(rank));
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make `{}`", folder.display()))?;
-        let letters = self.folder.join(LETTERS);
-        let place = self.world.place(rank, &letters);
+        let place = self.world.place(rank, &self.folder.join(LETTERS));
         let settings = Settings { place: Some(place), ..self.settings.clone() };
         let ended = self.launch.run(self.command, &settings, &folder)?;
-        let waits = waits(&folder);
         let run = outcome::read(&folder, &ended, &settings);
-        // A script that caught the message and went on without it gave its answer.
-        Ok((run, waits.filter(|_| !ended.status.success())))
+        // A script that went on without the letter gave its answer.
+        Ok((run, waits(&folder).filter(|_| !ended.status.success())))
     }
+}
+
+fn folder_of(rank: u32) -> String {
+    format!("rank-{rank}")
 }
 
 fn waits(folder: &Path) -> Option<Waits> {
@@ -147,15 +162,15 @@ fn waits(folder: &Path) -> Option<Waits> {
 }
 
 /// A rank that waits for what nobody sends.
-fn failed(mut run: Run, waits: &Waits, others: &[Waits], is_circle: bool) -> Run {
-    let Waits { rank, sender, call } = waits;
+fn failed(mut run: Run, waits: &Waits, all: &[Waits]) -> Run {
+    let Waits { rank, sender, call, .. } = waits;
     let mut why = format!("rank {rank} waits in {call} for data of rank {sender}");
-    why += &match others.iter().find(|other| other.rank == *sender) {
-        Some(other) if is_circle => format!(
+    why += &match all.iter().find(|other| other.rank == *sender) {
+        Some(other) => format!(
             ", which waits for rank {} in {}: only a world in which both run at once can answer that",
             other.sender, other.call
         ),
-        _ => ", which ran and did not send it".to_owned(),
+        None => ", which did not send it".to_owned(),
     };
     run.verdict = Verdict::ScriptFailed;
     run.exit_code = 3;

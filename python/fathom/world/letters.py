@@ -8,10 +8,15 @@ import collections
 import hashlib
 import json
 import os
+import sys
 
 
-class NotSent(RuntimeError):
-    """Another rank's data is needed, and that rank has not run."""
+class Unanswered(RuntimeError):
+    """A call that only other ranks could answer."""
+
+
+class NotSent(SystemExit):
+    """Another rank's data is needed, and that rank has not run yet: the launcher says what happens next."""
 
 
 class Box:
@@ -47,16 +52,20 @@ class Box:
         """What the sender left; if it left nothing this rank cannot go on."""
         content = self.find(sender, name)
         if content is None:
-            self.stop(sender, call)
+            self.stop(sender, name, call)
         return content
 
-    def stop(self, sender, call):
+    def stop(self, sender, name, call):
         """Says to the launcher, and to the reader, whom this rank waits for, and in which call."""
+        letter = os.path.relpath(self.path(sender, name), self.folder or ".")
         folder = os.environ.get("FATHOM_RUN")
         if folder:
             with open(os.path.join(folder, f"waits.{os.getpid()}.json"), "w", encoding="utf-8") as file:
-                json.dump({"rank": self.world.rank, "sender": sender, "call": call}, file)
-        raise NotSent(f"{call} needs data of rank {sender}, which {self.world.describe()} does not have")
+                json.dump({"rank": self.world.rank, "sender": sender, "letter": letter, "call": call}, file)
+        if folder:
+            sys.stdout.flush()
+            raise NotSent(3)
+        raise Unanswered(f"{call} needs data of rank {sender}, which {self.world.describe()} does not have")
 
     def path(self, sender, name):
         return os.path.join(self.folder or "", str(sender), hashlib.sha256(name.encode()).hexdigest()[:32])

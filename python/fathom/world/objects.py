@@ -7,7 +7,7 @@ import torch
 from torch import serialization
 from torch.distributed import distributed_c10d as c10d
 
-from .letters import NotSent
+from .letters import Unanswered
 from .patch import replace
 
 # Sizes, flags and indices are whole numbers, and few; weights are neither.
@@ -60,7 +60,7 @@ def install(world, box):
     def recv_object_list(inner):
         def call(object_list, src=None, group=None, device=None, group_src=None, use_batch=False):
             if src is None and group_src is None:
-                raise NotSent("recv_object_list from any rank: no other rank runs beside this one")
+                raise Unanswered("recv_object_list from any rank: no other rank runs beside this one")
             sender = root(src, group, group_src)
             letter = box.next("send_object_list", name_of(group), sender, world.rank)
             object_list[:] = load(box.demand(sender, letter, f"recv_object_list(src={sender})"))
@@ -82,7 +82,32 @@ def install(world, box):
 
         return call
 
-    for make in (broadcast_object_list, scatter_object_list, send_object_list, recv_object_list, broadcast):
+    def gather(inner):
+        def call(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
+            work = inner(tensor, gather_list, dst, group, async_op, *([group_dst] if group_dst is not None else []))
+            if gather_list and tensor.numel() <= SMALL_NUMBERS:
+                for part in gather_list:
+                    part.copy_(tensor)
+            return work
+
+        return call
+
+    def scatter(inner):
+        def call(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
+            work = inner(tensor, scatter_list, src, group, async_op, *([group_src] if group_src is not None else []))
+            if is_few_numbers(tensor):
+                sender = root(src, group, group_src)
+                letter = box.next("scatter", name_of(group), sender)
+                if sender == world.rank:
+                    box.leave(letter, dump([part.detach().cpu() for part in scatter_list]))
+                else:
+                    parts = load(box.demand(sender, letter, f"scatter(src={sender})"))
+                    tensor.copy_(parts[members(group).index(world.rank)])
+            return work
+
+        return call
+
+    for make in (gather, scatter, broadcast_object_list, scatter_object_list, send_object_list, recv_object_list, broadcast):
         replace(make.__name__, make)
 
 

@@ -4,7 +4,7 @@ import re
 
 import torch.distributed as dist
 
-from .letters import NotSent
+from .letters import Unanswered
 
 # PyTorch's groups keep their own keys under this prefix, among them the ids of NCCL's communicators.
 OF_GROUPS = "default_pg/"
@@ -113,8 +113,8 @@ class WorldStore(dist.Store):
         others = [number for number in numbers(key) if number < self.world.size and number != self.world.rank]
         sender = others[0] if others else 0
         if sender != self.world.rank:
-            self.box.stop(sender, call)
-        raise NotSent(f"{call} waits for a key that another rank sets, and {self.world.describe()} runs alone")
+            self.box.stop(sender, f"store {key}", call)
+        raise Unanswered(f"{call} waits for a key that another rank sets, and {self.world.describe()} runs alone")
 
 
 def numbers(key):

@@ -6,7 +6,7 @@ use cuda_abi::types::{Address, Handle};
 
 use super::clique::{self, Call};
 use super::values::{Operation, bytes_of, repeat};
-use super::{Communicator, get};
+use super::{Communicator, get, peers};
 use crate::error::Answer;
 use crate::memory;
 
@@ -98,12 +98,17 @@ pub(crate) fn broadcast(
     count: usize,
     dtype: c_int,
     root: c_int,
-    communicator: Handle,
+    handle: Handle,
 ) -> Answer {
-    let communicator = get(communicator)?;
+    let communicator = get(handle)?;
     let call = Call { kind: clique::Kind::Broadcast, from, to, count, dtype, operation: 0, root };
-    if !clique::takes(communicator, call) && communicator.rank as c_int == root {
-        memory::move_small(to, from, count.saturating_mul(bytes_of(dtype)));
+    if !clique::takes(communicator, call) {
+        let is_root = communicator.rank as c_int == root;
+        let bytes = count.saturating_mul(bytes_of(dtype));
+        if is_root {
+            memory::move_small(to, from, bytes);
+        }
+        peers::note_broadcast(handle, to, bytes, is_root)?;
     }
     Ok(())
 }

@@ -61,6 +61,20 @@ pub(crate) fn recv(
     close_if_alone()
 }
 
+/// A broadcast. Where every rank is the root of one in the same group, they gather from all: then
+/// the others' parts are what this rank broadcasts itself.
+pub(super) fn note_broadcast(
+    communicator: Handle,
+    buffer: Address,
+    bytes: usize,
+    is_root: bool,
+) -> Answer {
+    let ends = if is_root { &SENDS } else { &RECEIVES };
+    let end = End { communicator, buffer, bytes, is_to_itself: is_root };
+    ends.with_borrow_mut(|ends| ends.push(end));
+    close_if_alone()
+}
+
 pub(crate) fn group_start() -> Answer {
     DEPTH.set(DEPTH.get() + 1);
     Ok(())
