@@ -28,7 +28,7 @@ ACTIONS = {
 
 PHASES = ("construction", "forward", "backward", "before_optimizer", "optimizer", "evaluation", "saving", "after_training")
 CATEGORIES = ("unknown", "weights", "gradients", "optimizer", "activations", "inputs", "buffers", "model_copies",
-              "casts", "temporaries", "workspace")  # fmt: skip
+              "casts", "temporaries", "workspace", "unsharded_weights", "communication")  # fmt: skip
 
 BLOCK_STATES = {"active_allocated": 0, "active_pending_free": 1, "active_awaiting_free": 1, "inactive": 2}
 

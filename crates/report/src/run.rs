@@ -85,6 +85,8 @@ pub struct Peak {
     pub reserved: PeakBytes,
     /// Memory taken from the card, context included.
     pub device_bytes: u64,
+    /// The part of it that NCCL is taken to hold: modelled.
+    pub nccl_bytes: u64,
 }
 
 /// An allocation that the card refused and that ended the run.

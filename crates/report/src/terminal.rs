@@ -186,8 +186,12 @@ fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&'static str, &
         format!("reserved {}{}", bytes::text(reserved.bytes), when(&reserved.phase, reserved.step));
     if let Some(card) = card {
         let known = if card.context_assumed { "assumed" } else { "measured on such a card" };
+        let nccl = match peak.nccl_bytes {
+            0 => String::new(),
+            nccl => format!(" + NCCL {} (modelled)", bytes::text(nccl)),
+        };
         text += &format!(
-            " + context {} ({known}) = {}",
+            " + context {} ({known}){nccl} = {}",
             bytes::text(card.context_bytes),
             bytes::text(peak.device_bytes)
         );

@@ -5,6 +5,7 @@ NCCL would split one from its parent, and a split is told neither.
 
 from torch.distributed import distributed_c10d
 
+from .letters import Unanswered
 from .patch import replace
 
 
@@ -24,3 +25,16 @@ def install(world):
         return split
 
     replace("split_group", split_group)
+    refuse_rpc(world)
+
+
+def refuse_rpc(world):
+    """Calls into other processes cannot be answered by a process that is alone."""
+    import torch.distributed.rpc as rpc
+
+    def init_rpc(*_, **__):
+        raise Unanswered(
+            f"torch.distributed.rpc.init_rpc calls into the processes of other ranks, and {world.describe()} runs alone"
+        )
+
+    rpc.init_rpc = init_rpc

@@ -24,6 +24,7 @@ class Box:
         self.world = world
         self.folder = os.environ.get("FATHOM_LETTERS")
         self.counts = collections.Counter()
+        self.is_in_batch = False  # whether messages between two ranks go together
 
     def next(self, *about):
         """The name of the next letter about this: every rank counts in the same order."""

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .later import when_imported
+from ..later import when_imported
 
 
 def install(world):

@@ -164,6 +164,7 @@ fn peak_of(seen: &Seen) -> Peak {
             allocated: moment(&device.allocated),
             reserved: moment(&device.reserved),
             device_bytes,
+            nccl_bytes: seen.page.devices[index].nccl,
         },
         // Without the doorway only the card's own count is known.
         None => {
@@ -212,7 +213,9 @@ fn smallest_cards(run: &Run) -> Vec<FitsOn> {
     let Some(peak) = &run.peak else { return Vec::new() };
     let mut cards: Vec<_> = gpus::cards()
         .iter()
-        .filter(|card| peak.reserved.bytes + card.context_bytes <= card.memory_bytes)
+        .filter(|card| {
+            peak.reserved.bytes + peak.nccl_bytes + card.context_bytes <= card.memory_bytes
+        })
         .collect();
     cards.sort_by_key(|card| card.memory_bytes);
     let fits =

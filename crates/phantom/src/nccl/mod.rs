@@ -3,6 +3,7 @@
 //! Communicators of one process (`ncclCommInitAll`) have all their ranks here, and their payloads are
 //! truly exchanged.
 
+mod buffers;
 mod clique;
 mod collectives;
 mod peers;
@@ -11,6 +12,7 @@ mod values;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::types::{Address, Handle, UniqueId};
 
@@ -18,7 +20,8 @@ pub(crate) use self::collectives::*;
 pub(crate) use self::peers::{group_end, group_start, recv, send};
 use crate::error::{Answer, Failure};
 use crate::ffi::Raw;
-use crate::state::{lock, new_handle};
+use crate::state::{self, lock, new_handle};
+use crate::status;
 
 /// What `ncclGetVersion` says: 2.27.0.
 const VERSION: c_int = 22700;
@@ -32,6 +35,8 @@ struct Communicator {
     device: c_int,
     /// Shared by the communicators of one `ncclCommInitAll`; 0 for those whose other ranks are elsewhere.
     clique: usize,
+    /// Memory of the card that it is taken to hold.
+    bytes: u64,
 }
 
 static COMMUNICATORS: Mutex<BTreeMap<Handle, Communicator>> = Mutex::new(BTreeMap::new());
@@ -43,8 +48,21 @@ fn get(communicator: Handle) -> Result<Communicator, Failure> {
 fn add(out: &mut Handle, size: Option<usize>, rank: usize) -> Answer {
     *out = new_handle();
     let device = crate::device::current_ordinal();
-    lock(&COMMUNICATORS).insert(*out, Communicator { size, rank, device, clique: 0 });
+    let bytes = charge(device, size.unwrap_or(1))?;
+    lock(&COMMUNICATORS).insert(*out, Communicator { size, rank, device, clique: 0, bytes });
     Ok(())
+}
+
+/// Takes a communicator's buffers from its card; how many bytes.
+fn charge(ordinal: c_int, ranks: usize) -> Result<u64, Failure> {
+    let (index, device) = state::device(ordinal)?;
+    let bytes = buffers::bytes(state::phantom()?.card, ranks);
+    device.with_arena(index, |arena| arena.charge(bytes))?;
+    let all = lock(&COMMUNICATORS);
+    let held: u64 =
+        all.values().filter(|other| other.device == ordinal).map(|other| other.bytes).sum();
+    status::page().devices[index].nccl.fetch_max(held + bytes, Relaxed);
+    Ok(bytes)
 }
 
 pub(crate) fn version(out: &mut c_int) -> Answer {
@@ -83,9 +101,9 @@ pub(crate) fn init_all(out: Raw<Handle>, count: c_int, devices: Raw<c_int>) -> A
     let clique = new_handle().0;
     let mut handles = Vec::new();
     for (rank, device) in devices.into_iter().enumerate() {
-        crate::state::device(device)?;
         let handle = new_handle();
-        let communicator = Communicator { size: Some(count), rank, device, clique };
+        let bytes = charge(device, count)?;
+        let communicator = Communicator { size: Some(count), rank, device, clique, bytes };
         lock(&COMMUNICATORS).insert(handle, communicator);
         handles.push(handle);
     }
@@ -104,7 +122,9 @@ pub(crate) fn split(communicator: Handle, color: c_int, key: c_int, out: &mut Ha
 }
 
 pub(crate) fn destroy(communicator: Handle) -> Answer {
-    lock(&COMMUNICATORS).remove(&communicator);
+    let Some(gone) = lock(&COMMUNICATORS).remove(&communicator) else { return Ok(()) };
+    let (index, device) = state::device(gone.device)?;
+    device.with_arena(index, |arena| arena.discharge(gone.bytes));
     Ok(())
 }
 

@@ -70,6 +70,8 @@ struct Peak<'a> {
     allocated_bytes: u64,
     reserved_bytes: u64,
     device_bytes: u64,
+    /// Modelled; part of `device_bytes`.
+    nccl_bytes: u64,
     step: u64,
     phase: &'a str,
     #[serde(flatten)]
@@ -165,6 +167,7 @@ fn peak(run: &Run) -> Option<Peak<'_>> {
         allocated_bytes: peak.allocated.bytes,
         reserved_bytes: peak.reserved.bytes,
         device_bytes: peak.device_bytes,
+        nccl_bytes: peak.nccl_bytes,
         step: peak.allocated.step,
         phase: &peak.allocated.phase,
         origin: cause.map(place).unwrap_or_default(),
