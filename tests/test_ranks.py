@@ -148,6 +148,7 @@ def test_the_same_collectives_as_in_two_real_processes(fathom):
 def test_several_cards_in_one_process(fathom):
     text = """
 import torch
+import torch.cuda.comm
 from torch import nn
 model = nn.DataParallel(nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 256)).cuda())
 optimizer = torch.optim.Adam(model.parameters())

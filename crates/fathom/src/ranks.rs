@@ -20,6 +20,10 @@ use crate::world::World;
 /// Where ranks leave letters, in the folder of the run.
 pub(crate) const LETTERS: &str = "letters";
 
+/// What every number of a rank rests on.
+const ALIKE: &str = "other ranks were taken to do what this one does; work on all streams is done at once: \
+    memory that a collective still used on a real card is free a little later there";
+
 /// `waits.<pid>.json`, written by a rank that cannot go on.
 #[derive(Clone, Debug, Deserialize)]
 struct Waits {
@@ -130,6 +134,7 @@ impl<'a> RankRunner<'a> {
         let mut run = self.done.remove(&worst).context("no rank ran")?;
         run.wall_seconds = seconds;
         run.ranks = Some(ranks);
+        run.notes.push(ALIKE.to_owned());
         Ok((run, folder))
     }
 
@@ -143,7 +148,10 @@ impl<'a> RankRunner<'a> {
         let place = self.world.place(rank, &self.folder.join(LETTERS));
         let settings = Settings { place: Some(place), ..self.settings.clone() };
         let ended = self.launch.run(self.command, &settings, &folder)?;
-        let run = outcome::read(&folder, &ended, &settings);
+        let mut run = outcome::read(&folder, &ended, &settings);
+        if run.failure.is_some() {
+            run.failure = left(&folder, "unanswered.").or(run.failure);
+        }
         // A script that went on without the letter gave its answer.
         Ok((run, waits(&folder).filter(|_| !ended.status.success())))
     }
@@ -154,11 +162,16 @@ fn folder_of(rank: u32) -> String {
 }
 
 fn waits(folder: &Path) -> Option<Waits> {
+    serde_json::from_str(&left(folder, "waits.")?).ok()
+}
+
+/// The first file whose name begins so, as text.
+fn left(folder: &Path, start: &str) -> Option<String> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let file = entries.map(|entry| entry.path()).find(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("waits."))
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
     })?;
-    serde_json::from_str(&fs::read_to_string(file).ok()?).ok()
+    fs::read_to_string(file).ok()
 }
 
 /// A rank that waits for what nobody sends.

@@ -12,7 +12,14 @@ import sys
 
 
 class Unanswered(RuntimeError):
-    """A call that only other ranks could answer."""
+    """A call that only other ranks could answer. The launcher is told too: the script may end before it is watched."""
+
+    def __init__(self, message):
+        super().__init__(message)
+        folder = os.environ.get("FATHOM_RUN")
+        if folder:
+            with open(os.path.join(folder, f"unanswered.{os.getpid()}"), "w", encoding="utf-8") as file:
+                file.write(message)
 
 
 class NotSent(SystemExit):

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlparse
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
+from .letters import Unanswered
 from .patch import replace
 from .store import WorldStore
 
@@ -55,11 +56,11 @@ def watch_groups_with_a_store(world, store):
 def check(world, rank, size):
     """The script's world must be the one that was asked for."""
     if size != world.size:
-        raise RuntimeError(
+        raise Unanswered(
             f"init_process_group: the script makes a world of {size} ranks, "
             f"and `fathom run --world-size {world.size}` asks for {world.size}"
         )
     if rank != world.rank:
-        raise RuntimeError(
+        raise Unanswered(
             f"init_process_group: the script calls itself rank {rank}, and this process is {world.describe()}"
         )
