@@ -45,7 +45,7 @@ def main(backend):
     dist.broadcast(seen("broadcast", flag), 0)
     calls.append(["flag", flag.item(), names])
     dist.barrier()
-    print("CALLS", json.dumps([rank, calls]), flush=True)
+    os.write(1, f"CALLS {json.dumps([rank, calls])}\n".encode())  # at once: two ranks write to one pipe
     dist.destroy_process_group()
 
 
