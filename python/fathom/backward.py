@@ -41,7 +41,7 @@ class Backward:
     @guarded
     def before_backward(self, roots, handles):
         self.recorder.saved.begin(self.recorder.names)
-        for node in graph.nodes_of([root.grad_fn for root in roots if root.grad_fn is not None]):
+        for node in graph.nodes_of(graph.root_nodes(roots)):
             part = self.part_of(node, self.recorder.local)
             self.note_saved(node, part)
             if part is not None:

@@ -23,6 +23,8 @@ def ready():
     """Torch is there; the card is not used yet."""
     import torch
 
+    if os.environ.get("FATHOM_WORLD_SIZE"):
+        join_world()
     try:
         if os.environ.get("FATHOM_SOURCES") == "on" and os.environ.get("FATHOM_RUN"):
             from . import sources
@@ -46,6 +48,17 @@ def ready():
             functions.install().values = values.install() if with_values else None
     except Exception as error:  # the user's script matters more than our report of it
         complain(error)
+
+
+def join_world():
+    """A rank that waited for the others would wait for ever: if they cannot be stood in for, it ends here."""
+    try:
+        from . import world
+
+        world.install()
+    except Exception as error:
+        complain(error)
+        os._exit(3)
 
 
 def watch_the_card():

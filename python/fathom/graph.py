@@ -10,6 +10,14 @@ HAS_RAW_DATA = hasattr(torch._C._autograd.SavedTensor, "data")
 _fields = {}  # type of a node -> names of what it saves
 
 
+def root_nodes(roots):
+    """Where a backward pass begins: nodes of tensors, or edges of the graph, as pipelines give them."""
+    for root in roots:
+        node = root.grad_fn if isinstance(root, torch.Tensor) else getattr(root, "node", None)
+        if node is not None:
+            yield node
+
+
 def nodes_of(roots, seen=None):
     """Every node that a backward pass from these can reach, but for those seen before."""
     seen = set() if seen is None else seen

@@ -12,6 +12,7 @@ class Local(threading.local):
     def __init__(self):
         self.part = NOTHING  # of the innermost module or node
         self.func = None  # the function that runs
+        self.area = None  # what distributed training is doing: (category, name); see areas.py
         self.sequence = []  # autograd's sequence number when a function began …
         self.functions = []  # … and that function as a part
         self.hooked = []  # sequence numbers between which hooks pack what is saved

@@ -22,8 +22,9 @@ class Pen:
         self.rows = []
         self.position = 0  # the largest serial number seen
 
-    def write(self, trace, serials, marks, parts, casts, spaces, named):
+    def write(self, trace, serials, marks, parts, known, named):
         """One part of the history, with the marks made during it; names of what is allocated anew are forgotten."""
+        casts, spaces, areas = known
         marks.sort(key=lambda mark: mark[0])
         rows, pack, places = [], ROW.pack, {}
         self.rows = rows
@@ -50,6 +51,9 @@ class Pen:
             named.pop(address, None)
             third = self.owner(parts.get(serial), entry)
             rows.append(pack(kind, 0, place, third, address, size))
+            if serial in areas:
+                category, name = areas[serial]
+                self.mark((0, 0, NAME, CATEGORIES.index(category), name, address))
             if serial in casts or (serial, address) in spaces:
                 self.name_inside(serial, address, size, casts, spaces)
         for mark in marks[next_mark:]:

@@ -13,6 +13,7 @@ import sys
 import torch
 
 from . import history, join, workspaces
+from .areas import Areas
 from .backward import Backward, Saved
 from .facts import LOOKS, Facts
 from .guard import guarded
@@ -61,6 +62,7 @@ class Recorder:
             self.total[device], self.context[device] = total, total - free
         self.saved = Saved()
         self.backward = Backward(self)
+        self.areas = Areas(self)
         self.begin(NOTHING)
 
     # -- parts of the script ------------------------------------------------------------------------
@@ -71,6 +73,8 @@ class Recorder:
         self.parts[serial] = part
         self.join.begin(serial)
         self.workspaces.begin(serial)
+        if self.local.area is not None:
+            self.areas.of_serial[serial] = self.local.area
         return serial
 
     def enter_function(self, func, args, kwargs):
@@ -209,6 +213,7 @@ class Recorder:
         marks = self.notes.take()
         parts, self.parts = self.parts, {}
         casts, self.casts = self.casts, {}
+        areas = self.areas.take()
         self.older.update(parts)
         spaces = self.workspaces.take()
         snapshot = self.history.take()
@@ -217,7 +222,7 @@ class Recorder:
             if writer is not None:
                 serials = list(self.join.serials(device, trace))
                 mine = [mark for mark in marks if mark[1] == device]
-                writer.write(trace, serials, mine, self.older, casts, spaces, self.notes.named)
+                writer.write(trace, serials, mine, self.older, (casts, spaces, areas), self.notes.named)
         self.join.forget()
         self.older = parts
         self.trim()

@@ -31,7 +31,7 @@ ACTIONS = {
 
 PHASES = ("construction", "forward", "backward", "before_optimizer", "optimizer", "evaluation", "saving", "after_training")
 CATEGORIES = ("unknown", "weights", "gradients", "optimizer", "activations", "inputs", "buffers", "model_copies",
-              "casts", "temporaries", "workspace")  # fmt: skip
+              "casts", "temporaries", "workspace", "unsharded_weights", "communication")  # fmt: skip
 
 # Of a line of source this much is kept.
 LONGEST_LINE = 200

@@ -20,6 +20,7 @@ import sys
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import graph
 from . import value_rules as rules
 from .card_memory import SMALL_BYTES, SMALL_ELEMENTS, Memory, Unknown, rebuild
 from .functions import PLAIN
@@ -196,7 +197,7 @@ class _Backward(TorchDispatchMode):
 
 def is_toy(roots):
     """Whether all that a backward pass gives gradients to is small together; stops where it is not."""
-    nodes = [root.grad_fn for root in tensors((roots,)) if root.grad_fn is not None]
+    nodes = list(graph.root_nodes([roots] if isinstance(roots, torch.Tensor) else roots))
     seen, elements = set(nodes), 0
     while nodes:
         node = nodes.pop()
@@ -215,8 +216,9 @@ def is_sparse(value):
 
 
 def start_of(tensor):
-    """Where a tensor's storage begins; 0 for what has none."""
-    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+    """Where a tensor's storage begins; 0 for what has none, such as the wrappers of distributed tensors."""
+    is_wrapper = type(tensor) not in PLAIN and torch.utils._python_dispatch.is_traceable_wrapper_subclass(tensor)
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided and not is_wrapper else 0
 
 
 def has_large(values):

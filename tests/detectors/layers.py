@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from torch.distributed.fsdp import fully_shard
 from torch.utils.checkpoint import checkpoint
 
 from blowups import Calls
@@ -25,9 +26,20 @@ def buckets_beside_gradients():
     return 4 * 16 * MIB
 
 
-@spares("gradient-buckets", "data-parallel")
+@spares("gradient-buckets", "data-parallel", "collectives")
 def gradients_in_buckets():
     distributed(gradient_as_bucket_view=True)
+
+
+@fires("collectives", "weights gathered for use")
+def weights_of_two_ranks():
+    """The other rank does not run, and nothing waits for it."""
+    torch.distributed.init_process_group("nccl", store=torch.distributed.HashStore(), rank=0, world_size=2)
+    model = wide(2048).cuda()
+    for layer in model:
+        fully_shard(layer)
+    train(fully_shard(model), randn(8, 2048))
+    torch.distributed.destroy_process_group()
 
 
 # -- parameters ---------------------------------------------------------------------------------------

@@ -26,6 +26,9 @@ variables! {
     GPU = "FATHOM_GPU", "unlimited memory, architecture of an A100", "The card, by its name in the catalogue.";
     MEMORY = "FATHOM_MEMORY", "the card's own", "Total memory of the card in bytes, instead of the catalogue's.";
     DEVICES = "FATHOM_DEVICES", "1", "How many such cards the process sees.";
+    WORLD_SIZE = "FATHOM_WORLD_SIZE", "none", "How many ranks there are in the world that this process is one of.";
+    RANK = "FATHOM_RANK", "0", "Which rank of that world this process is.";
+    LETTERS = "FATHOM_LETTERS", "none", "Folder where ranks of one run leave what only they know.";
     CUDA = "FATHOM_CUDA", "13020", "The CUDA version to report, as 1000 × major + 10 × minor.";
     CUDNN = "FATHOM_CUDNN", "none", "Path of a real `libcudnn.so.9` that is asked for convolution workspaces.";
     CUDNN_VERSION = "FATHOM_CUDNN_VERSION", "99900, newer than any torch asks for", "The cuDNN version to report: the one that torch was built with.";

@@ -8,8 +8,19 @@ macro_rules! nccl {
             answered {
                 nccl::all_gather => fn ncclAllGather(from: Address, to: Address, count: usize, dtype: c_int, communicator: Handle);
                 nccl::all_reduce => fn ncclAllReduce(from: Address, to: Address, count: usize, dtype: c_int, operation: c_int, communicator: Handle);
-                nccl::reduce => fn ncclReduce(from: Address, to: Address, count: usize, dtype: c_int);
-                nccl::broadcast => fn ncclBroadcast(from: Address, to: Address, count: usize, dtype: c_int);
+                nccl::reduce => fn ncclReduce(from: Address, to: Address, count: usize, dtype: c_int, operation: c_int, root: c_int, communicator: Handle);
+                nccl::broadcast => fn ncclBroadcast(from: Address, to: Address, count: usize, dtype: c_int, root: c_int, communicator: Handle);
+                nccl::broadcast_in_place => fn ncclBcast(buffer: Address, count: usize, dtype: c_int, root: c_int, communicator: Handle);
+                nccl::all_to_all => fn ncclAlltoAll(from: Address, to: Address, count: usize, dtype: c_int, communicator: Handle);
+                nccl::gather => fn ncclGather(from: Address, to: Address, count: usize, dtype: c_int, root: c_int, communicator: Handle);
+                nccl::scatter => fn ncclScatter(from: Address, to: Address, count: usize, dtype: c_int, root: c_int, communicator: Handle);
+                nccl::send => fn ncclSend(buffer: Address, count: usize, dtype: c_int, peer: c_int, communicator: Handle);
+                nccl::recv => fn ncclRecv(buffer: Address, count: usize, dtype: c_int, peer: c_int, communicator: Handle);
+                nccl::group_start => fn ncclGroupStart();
+                nccl::group_end => fn ncclGroupEnd();
+                nccl::init_all => fn ncclCommInitAll(out: *mut Handle, count: c_int, devices: *const c_int);
+                nccl::destroy => fn ncclCommDestroy(communicator: Handle);
+                nccl::destroy => fn ncclCommAbort(communicator: Handle);
                 nccl::reduce_scatter => fn ncclReduceScatter(from: Address, to: Address, count: usize, dtype: c_int, operation: c_int, communicator: Handle);
                 nccl::version => fn ncclGetVersion(out: *mut c_int);
                 nccl::unique_id => fn ncclGetUniqueId(out: *mut UniqueId);
@@ -20,7 +31,7 @@ macro_rules! nccl {
                 nccl::split => fn ncclCommSplit(communicator: Handle, color: c_int, key: c_int, out: *mut Handle);
                 memory::malloc => fn ncclMemAlloc(out: *mut Address, size: usize);
                 memory::free => fn ncclMemFree(address: Address);
-                nccl::make_handle => fn ncclRedOpCreatePreMulSum(out: *mut Handle);
+                nccl::make_pre_mul_sum => fn ncclRedOpCreatePreMulSum(out: *mut c_int, scalar: *mut c_void, dtype: c_int, residence: c_int, communicator: Handle);
                 nccl::register => fn ncclCommRegister(communicator: Handle, buffer: Address, size: usize, out: *mut Handle);
                 nccl::init_rank_config => fn ncclCommInitRankConfig(out: *mut Handle, size: c_int, id: UniqueId, rank: c_int);
                 nccl::init_rank_scalable => fn ncclCommInitRankScalable(out: *mut Handle, size: c_int, rank: c_int);
@@ -31,12 +42,10 @@ macro_rules! nccl {
                 error::nccl_text => fn ncclGetLastError(communicator: c_int) -> *const c_char;
             }
             silent {
-                ncclAlltoAll, ncclBcast,                 ncclCommAbort, ncclCommDeregister, ncclCommDestroy, ncclCommFinalize,
-                ncclGather, ncclGroupEnd, ncclGroupStart, ncclRecv, ncclRedOpDestroy,
-                ncclSend,
+                ncclCommDeregister, ncclCommFinalize, ncclRedOpDestroy,
             }
             refused {
-                ncclCommGetUniqueId, ncclCommGrow, ncclCommInitAll, ncclCommMemStats,
+                ncclCommGetUniqueId, ncclCommGrow, ncclCommMemStats,
                 ncclCommResume, ncclCommRevoke, ncclCommShrink, ncclCommSuspend,
                 ncclCommWindowDeregister, ncclCommWindowRegister, ncclDevCommCreate,
                 ncclDevCommDestroy, ncclGetLsaMultimemDevicePointer, ncclGetPeerDevicePointer,

@@ -41,6 +41,8 @@ pub struct DeviceStatus {
     pub refusals: AtomicU64,
     /// Size of the last refused request.
     pub refused_bytes: AtomicU64,
+    /// The most that NCCL's communicators were taken to hold, as the phantom models them; part of `used`.
+    pub nccl: AtomicU64,
 }
 
 /// The page. All fields start as zero.
@@ -89,6 +91,7 @@ pub struct DeviceReading {
     pub context: u64,
     pub refusals: u64,
     pub refused_bytes: u64,
+    pub nccl: u64,
 }
 
 impl Reading {
@@ -109,6 +112,7 @@ impl Reading {
                 context: long(at + offset_of!(DeviceStatus, context))?,
                 refusals: long(at + offset_of!(DeviceStatus, refusals))?,
                 refused_bytes: long(at + offset_of!(DeviceStatus, refused_bytes))?,
+                nccl: long(at + offset_of!(DeviceStatus, nccl))?,
             });
         }
         let length = (short(offset_of!(Status, notes_length))? as usize).min(NOTES_BYTES);

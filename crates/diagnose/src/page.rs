@@ -5,12 +5,13 @@ use crate::remedies::TABLE;
 /// Every id a finding can have, and when it is found. Those marked with a star are remarks: their bytes
 /// are counted by others, or lie outside of the allocated peak.
 #[rustfmt::skip]
-pub const FINDINGS: [(&str, &str); 27] = [
+pub const FINDINGS: [(&str, &str); 28] = [
     ("activations", "What a pass keeps or makes outside of maps: tokens, points, samples, by list of blocks or topmost module."),
     ("attention-matrices", "The result of a softmax over tokens is written out, in a module for attention or multiplied with values later; with scores, masks and gradients of the same size in the same module. It says why no fused kernel was taken."),
     ("autocast-casts", "Weights that autocast has cast and that their layer's backward pass needs."),
     ("buffers", "Buffers of modules."),
     ("checkpointing-misses *", "A module has a switch for checkpointing that is on, and it did not run again in the backward pass; or most of what is kept lies where nothing runs again."),
+    ("collectives", "Over several ranks: weights that are gathered for use, and buffers of collectives."),
     ("data-parallel", "Replicas and gathered results of `nn.DataParallel`."),
     ("duplicates *", "A copy (clone, contiguous, cat, a cast) whose source is alive too. A view is no copy."),
     ("evaluation-with-grad", "The peak is in an evaluation that builds a graph, and no backward pass follows."),

@@ -113,6 +113,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "REMEDY")]
     pub(crate) ask: Vec<String>,
     #[command(flatten)]
+    pub(crate) world: WorldArguments,
+    #[command(flatten)]
     pub(crate) unfold: UnfoldArguments,
     /// Print only the verdict
     #[arg(short, long)]
@@ -164,6 +166,27 @@ pub(crate) struct CheckArguments {
     /// Show what the scripts print
     #[arg(short, long)]
     pub(crate) verbose: bool,
+}
+
+/// Flags about more than one card.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "More than one card")]
+pub(crate) struct WorldArguments {
+    /// The script is one rank of so many; only the ranks that are asked for run
+    #[arg(long, value_name = "N")]
+    pub(crate) world_size: Option<u32>,
+    /// Which rank runs [default: 0]
+    #[arg(long, value_name = "R", conflicts_with = "ranks")]
+    pub(crate) rank: Option<u32>,
+    /// Several ranks, one after the other: `0,1,last`, `0..4`, `all`
+    #[arg(long, value_name = "R,R,…")]
+    pub(crate) ranks: Option<String>,
+    /// Cards of one machine [default: 8, or what divides the world]
+    #[arg(long, value_name = "G")]
+    pub(crate) gpus_per_node: Option<u32>,
+    /// Without a world: how many cards one process sees [default: 1]
+    #[arg(long, value_name = "K", conflicts_with = "world_size")]
+    pub(crate) gpus: Option<u32>,
 }
 
 /// Flags that trials share.

@@ -102,6 +102,13 @@ impl Launch {
         command.env(name::STEPS, settings.steps.to_string());
         command.env(name::VALUES, if settings.values { "on" } else { "off" });
         command.env(name::RECORD, if settings.record { "on" } else { "off" });
+        if let Some(cards) = settings.cards {
+            command.env(name::DEVICES, cards.to_string());
+        }
+        command.env_remove(name::WORLD_SIZE);
+        if let Some(place) = &settings.place {
+            command.envs(place.environment());
+        }
         command.env_remove(name::GPU).env_remove(name::MEMORY);
         if let Some(card) = &settings.card {
             command.env(name::GPU, card.name).env(name::MEMORY, card.memory_bytes.to_string());

@@ -19,6 +19,7 @@ mod page;
 mod place;
 mod progress;
 mod python;
+mod ranks;
 mod runner;
 mod scripts;
 mod settings;
@@ -27,6 +28,7 @@ mod stubs;
 mod texts;
 mod trials;
 mod warm;
+mod world;
 
 use std::process::ExitCode;
 

@@ -1,14 +1,21 @@
 //! Makes the trials that `sweep` and `fit` ask for, on the phantom, and remembers them.
 
+use std::path::Path;
+
 use anyhow::Result;
+use cuda_abi::environment as name;
 use fit::{Knob, Measured, Memory, Peaks, Runner, Setting, Trial, Verdict};
 use report::Run;
 
 use crate::cache::Cache;
+use crate::cli::WorldArguments;
 use crate::configs;
+use crate::error::Hinted;
 use crate::progress::Progress;
+use crate::ranks::LETTERS;
 use crate::settings::Settings;
 use crate::warm::{Job, Trials};
+use crate::world::{Place, World};
 
 /// Lines of a failed script that are shown.
 const SHOWN_LINES: usize = 6;
@@ -98,6 +105,7 @@ impl OnPhantom {
         self.made += 1;
         let folder = self.folder.path().join(self.made.to_string());
         std::fs::create_dir(&folder)?;
+        let place = place(&wanted.setting, &folder)?;
         let mut words = wanted.setting.words;
         for change in &wanted.setting.files {
             configs::change(change, &folder.join("configs"), &mut words)?;
@@ -108,6 +116,7 @@ impl OnPhantom {
             settings: Settings {
                 card: wanted.card,
                 record: wanted.record,
+                place,
                 ..self.settings.clone()
             },
             cold: wanted.cold,
@@ -139,6 +148,18 @@ impl OnPhantom {
         let cold = self.knobs.iter().any(Knob::is_read_at_import);
         Wanted { card: Some(card), setting, record: false, cold }
     }
+}
+
+/// Rank 0 of the world that a knob asks for.
+fn place(setting: &Setting, folder: &Path) -> Result<Option<Place>> {
+    let asked = setting.environment.iter().find(|(variable, _)| variable == name::WORLD_SIZE);
+    let Some((_, text)) = asked else { return Ok(None) };
+    let size = text.trim().parse().map_err(|_| {
+        Hinted::error(format!("a world of `{text}` ranks"), "`--vary world-size=8,16,64`")
+    })?;
+    let flags = WorldArguments { world_size: Some(size), ..WorldArguments::default() };
+    let world = World::resolve(&flags)?;
+    Ok(world.map(|world| world.place(0, &folder.join(LETTERS))))
 }
 
 impl Runner for OnPhantom {

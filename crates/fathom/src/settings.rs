@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use cuda_abi::environment as name;
 use gate::Margin;
+use cuda_abi::status::MAX_DEVICES;
 use gpus::Card;
 use serde::Deserialize;
 
 use crate::cli::RunArguments;
 use crate::error::Hinted;
 use crate::scripts::Script;
+use crate::world::Place;
 
 /// Steps of a run unless told otherwise: the first step is not typical, the third is.
 const DEFAULT_STEPS: u64 = 3;
@@ -76,6 +78,10 @@ pub(crate) struct Settings {
     pub(crate) baseline: Option<PathBuf>,
     /// Growth that is let through.
     pub(crate) margin: Margin,
+    /// Cards that the process sees, outside of a world.
+    pub(crate) cards: Option<u32>,
+    /// The rank that the process is, in a world of several.
+    pub(crate) place: Option<Place>,
     /// Name, value and origin, for `fathom doctor`.
     pub(crate) origins: Vec<(&'static str, String, Origin)>,
 }
@@ -108,8 +114,23 @@ impl Settings {
             record,
             baseline,
             margin: margin.as_deref().map(margin_of).transpose()?.unwrap_or(gate::DEFAULT_MARGIN),
+            cards: cards(flags.world.gpus)?,
+            place: None,
             origins: merge.origins,
         })
+    }
+}
+
+/// How many cards the process sees.
+fn cards(asked: Option<u32>) -> Result<Option<u32>> {
+    let most = MAX_DEVICES as u32;
+    match asked {
+        Some(0) => Err(Hinted::error("`--gpus 0`: a run without a card", "leave fathom out")),
+        Some(count) if most < count => Err(Hinted::error(
+            format!("{count} cards in one process"),
+            format!("up to {most}; for more ranks than that, `--world-size {count}`"),
+        )),
+        asked => Ok(asked),
     }
 }
 

@@ -21,6 +21,8 @@ const OF_CATEGORY = {
   inputs: yellow,
   buffers: purple,
   "model copies": "#7f4a68",
+  "unsharded weights": "#004a73",
+  communication: "#8f6300",
   casts: "#005f46",
   temporaries: vermilion,
   workspace: "#8c8c8c",

@@ -16,7 +16,7 @@ use crate::state::{self, phantom};
 use crate::{config, context, device, fresh, host, status};
 
 /// Copies to the card of up to this much are written: the doorway's bound for small tensors.
-const SMALL_COPY: usize = 512 << 10;
+pub(crate) const SMALL_COPY: usize = 512 << 10;
 
 pub(crate) fn malloc(out: &mut Address, size: usize) -> Answer {
     let (index, device) = state::device(device::current_ordinal())?;
@@ -139,7 +139,11 @@ pub(crate) fn copy(to: Address, from: Address, size: usize) -> Answer {
     }
     let (to_device, from_device) =
         (phantom.device_of(to.0).is_some(), phantom.device_of(from.0).is_some());
-    if to_device && (from_device || SMALL_COPY < size || !config::get().values) {
+    if to_device && from_device {
+        move_small(to, from, size);
+        return Ok(());
+    }
+    if to_device && (SMALL_COPY < size || !config::get().values) {
         return Ok(());
     }
     if from_device && !fresh::covers(from.0, size) {
@@ -162,7 +166,7 @@ pub(crate) fn copy(to: Address, from: Address, size: usize) -> Answer {
 pub(crate) fn move_small(to: Address, from: Address, size: usize) {
     let on_card =
         |address: Address| phantom().is_ok_and(|phantom| phantom.device_of(address.0).is_some());
-    if SMALL_COPY < size || !on_card(to) || !on_card(from) {
+    if SMALL_COPY < size || !config::get().values || !on_card(to) || !on_card(from) {
         return;
     }
     let is_true = fresh::covers(from.0, size);
@@ -170,6 +174,29 @@ pub(crate) fn move_small(to: Address, from: Address, size: usize) {
     unsafe { (from.0 as *const u8).copy_to(to.0 as *mut u8, size) };
     if is_true {
         fresh::note(to.0, size);
+    }
+}
+
+/// A small payload on a card; `None` if it is large or elsewhere.
+pub(crate) fn read_small(from: Address, size: usize) -> Option<Vec<u8>> {
+    if SMALL_COPY < size || phantom().ok()?.device_of(from.0).is_none() {
+        return None;
+    }
+    // SAFETY: device memory is always mapped, and the caller's buffer has `size` bytes.
+    Some(unsafe { std::slice::from_raw_parts(from.0 as *const u8, size) }.to_vec())
+}
+
+/// Changes a small payload on a card in place; it is as true as before, if `change` says so.
+pub(crate) fn change_small(at: Address, size: usize, change: impl FnOnce(&mut [u8]) -> bool) {
+    let Some(mut payload) = read_small(at, size) else { return };
+    let was_true = fresh::covers(at.0, size);
+    if !change(&mut payload) {
+        return;
+    }
+    // SAFETY: as in `read_small`; the payload is a copy, so nothing overlaps.
+    unsafe { payload.as_ptr().copy_to_nonoverlapping(at.0 as *mut u8, size) };
+    if was_true {
+        fresh::note(at.0, size);
     }
 }
 
@@ -198,11 +225,16 @@ pub(crate) fn copy_peer(
     copy(to, from, size)
 }
 
-/// Device memory keeps no values; host memory that was registered is set for real.
+/// Small memory of the card is set for real, and so is host memory that was registered.
 pub(crate) fn set(address: Address, value: c_int, size: usize) -> Answer {
-    if phantom()?.device_of(address.0).is_none() && address.0 != 0 {
-        // SAFETY: the caller gives `size` writable bytes of host memory.
-        unsafe { (address.0 as *mut u8).write_bytes(value as u8, size) };
+    let on_card = phantom()?.device_of(address.0).is_some();
+    if address.0 == 0 || (on_card && (SMALL_COPY < size || !config::get().values)) {
+        return Ok(());
+    }
+    // SAFETY: the caller gives `size` writable bytes of host memory, or of the card, which is mapped.
+    unsafe { (address.0 as *mut u8).write_bytes(value as u8, size) };
+    if on_card {
+        fresh::note(address.0, size);
     }
     Ok(())
 }

@@ -139,6 +139,10 @@ pub enum Category {
     Temporaries,
     /// Scratch memory of a library.
     Workspace,
+    /// Parameters that are sharded over ranks, gathered for use.
+    Unsharded,
+    /// Buffers of collectives: buckets of gradients, what is gathered or scattered.
+    Communication,
 }
 
 /// A mark.

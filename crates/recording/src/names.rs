@@ -49,4 +49,6 @@ named! { Category:
     Casts = "casts",
     Temporaries = "temporaries",
     Workspace = "workspace",
+    Unsharded = "unsharded_weights",
+    Communication = "communication",
 }

@@ -13,6 +13,7 @@ pub mod fit;
 pub mod fragments;
 mod json;
 pub mod oom;
+mod ranks;
 pub mod replay;
 mod run;
 mod sections;
@@ -24,6 +25,7 @@ pub use anatomy::bytes;
 pub use baseline::baseline;
 pub use explain::{Explanation, explain};
 pub use json::{explain as explain_json, json};
+pub use ranks::{Rank, Ranks};
 pub use run::{
     Against, Card, FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Workspaces,
 };

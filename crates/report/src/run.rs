@@ -1,6 +1,7 @@
 //! What is known of a run when it is over.
 
 use crate::fragments::Shortage;
+use crate::ranks::Ranks;
 
 /// The answer to "will it fit".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,18 @@ pub enum Verdict {
     Grew,
     /// The script failed by itself.
     ScriptFailed,
+}
+
+impl Verdict {
+    /// As in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Verdict::Fits => "fits",
+            Verdict::DoesNotFit => "does_not_fit",
+            Verdict::Grew => "grew",
+            Verdict::ScriptFailed => "script_failed",
+        }
+    }
 }
 
 /// Where convolution workspaces came from, the weakest source last.
@@ -75,6 +88,8 @@ pub struct Peak {
     pub reserved: PeakBytes,
     /// Memory taken from the card, context included.
     pub device_bytes: u64,
+    /// The part of it that NCCL is taken to hold: modelled.
+    pub nccl_bytes: u64,
 }
 
 /// An allocation that the card refused and that ended the run.
@@ -155,6 +170,8 @@ pub struct Run {
     pub failure: Option<String>,
     /// Without a card: the smallest cards that would do, by memory.
     pub fits_on: Vec<FitsOn>,
+    /// In a world of several ranks: those that ran. The rest of this is about the worst of them.
+    pub ranks: Option<Ranks>,
     /// What the reader should know about these numbers.
     pub notes: Vec<String>,
 }

@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 use crate::baseline;
 use crate::bytes;
 use crate::explain::{cause, operator};
+use crate::ranks;
 use crate::run::{Card, OutOfMemory, Peak, Run, Verdict, Workspaces};
 use crate::sections::words::sentence;
 use crate::sections::{COLUMNS, SCREEN, Section, Unfold, causes, sections};
@@ -67,6 +68,10 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
             .map(|card| format!("{} ({})", card.name, bytes::text(card.memory_bytes)))
             .collect();
         line("fits on", &format!("{}, and larger", cards.join(", ")));
+    }
+    if let Some(ranks) = &run.ranks {
+        let labels = std::iter::once("ranks").chain(std::iter::repeat(""));
+        rows.extend(labels.zip(ranks::rows(ranks, *unfold == Unfold::all())));
     }
     let mut end: Vec<(&str, String)> = Vec::new();
     let answers = causes::answers(&run.answers);
@@ -195,8 +200,12 @@ fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&'static str, &
         format!("reserved {}{}", bytes::text(reserved.bytes), when(&reserved.phase, reserved.step));
     if let Some(card) = card {
         let known = if card.context_assumed { "assumed" } else { "measured on such a card" };
+        let nccl = match peak.nccl_bytes {
+            0 => String::new(),
+            nccl => format!(" + NCCL {} (modelled)", bytes::text(nccl)),
+        };
         text += &format!(
-            " + context {} ({known}) = {}",
+            " + context {} ({known}){nccl} = {}",
             bytes::text(card.context_bytes),
             bytes::text(peak.device_bytes)
         );

@@ -6,6 +6,9 @@ use crate::finding::Finding;
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene, Thing};
 
+/// What the recorder calls them; in files without names the place they were made at tells.
+const BUCKETS: &str = "gradient buckets";
+
 /// The wrapper makes them below Python, so no operator is seen; where gradients are views of them, they
 /// are named as gradients.
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
@@ -14,12 +17,17 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         return Vec::new();
     }
     let is_bucket = |thing: &Thing<'_>| {
+        if thing.is(Category::Communication) {
+            return thing.tensor.name.starts_with(BUCKETS);
+        }
         let origin = &thing.tensor.origin;
         let has_no_maker = origin.operator.is_empty() && origin.node.is_empty();
         has_no_maker && (origin.module.is_empty() || is_wrapper(&origin.module))
     };
     let members = claims.free(scene, |thing| {
-        thing.is_of_a_pass() && !thing.is(Category::Activations) && is_bucket(thing)
+        (thing.is_of_a_pass() || thing.is(Category::Communication))
+            && !thing.is(Category::Activations)
+            && is_bucket(thing)
     });
     let Some(finding) = claims.finding(scene, "gradient-buckets", &members) else {
         return Vec::new();

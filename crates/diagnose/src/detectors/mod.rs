@@ -11,6 +11,7 @@ mod broadcast;
 mod buckets;
 mod casts;
 mod checkpoint;
+mod collectives;
 mod copies;
 mod duplicates;
 mod evaluation;
@@ -34,12 +35,13 @@ mod upsampled;
 mod workspace;
 
 /// Ids of all findings that there can be.
-pub const IDS: [&str; 27] = [
+pub const IDS: [&str; 28] = [
     "activations",
     "attention-matrices",
     "autocast-casts",
     "buffers",
     "checkpointing-misses",
+    "collectives",
     "data-parallel",
     "duplicates",
     "evaluation-with-grad",
@@ -71,7 +73,7 @@ pub(crate) type Detect = fn(&Scene<'_>, &mut Claims) -> Vec<Finding>;
 pub(crate) const NAMELESS: [Detect; 1] = [fragmentation::detect];
 
 /// All of them.
-pub(crate) const ALL: [Detect; 26] = [
+pub(crate) const ALL: [Detect; 27] = [
     // Memory that should not be there at all.
     growth::detect,
     retained::detect,
@@ -90,6 +92,7 @@ pub(crate) const ALL: [Detect; 26] = [
     upsampled::detect,
     // Copies, and scratch memory.
     copies::detect,
+    collectives::detect,
     casts::detect,
     workspace::detect,
     // What every training has: maps, rows, the model's state, its inputs.

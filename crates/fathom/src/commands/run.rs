@@ -15,12 +15,15 @@ use crate::gate::Gate;
 use crate::launch::Launch;
 use crate::outcome;
 use crate::page;
+use crate::ranks::{LETTERS, RankRunner};
 use crate::settings::Settings;
+use crate::world::World;
 
 /// Runs the command on the phantom and reports; the exit code says whether it fits.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     let settings = Settings::resolve(arguments)?;
     let gate = Gate::open(&settings, arguments.save_baseline.as_deref())?;
+    let world = World::resolve(&arguments.world)?;
     let launch = Launch::prepare(&arguments.command)?;
     if arguments.verbose {
         for (key, value, origin) in &settings.origins {
@@ -28,8 +31,15 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         }
     }
     let folder = Folder::make(arguments.out.as_deref())?;
-    let ended = launch.run(&arguments.command, &settings, folder.path())?;
-    let mut run = outcome::read(folder.path(), &ended, &settings);
+    let (mut run, files) = match &world {
+        Some(world) => {
+            RankRunner::new(&launch, &arguments.command, &settings, world, folder.path()).run()?
+        }
+        None => {
+            let ended = launch.run(&arguments.command, &settings, folder.path())?;
+            (outcome::read(folder.path(), &ended, &settings), folder.path().to_owned())
+        }
+    };
     if let Some(anatomy) = &run.anatomy {
         let asked = arguments.ask.iter();
         run.answers = asked.map(|ask| diagnose::ask(anatomy, &run.findings, ask)).collect();
@@ -39,7 +49,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         write(&folder.join(page::REPORT), &report::json(&run))?;
     }
     if let Some(path) = &arguments.page {
-        let items = page::of_run(&run, folder.path(), &arguments.command.join(" "));
+        let items = page::of_run(&run, &files, &arguments.command.join(" "));
         write(path, &page::render(items, Vec::new()))?;
     }
     show(&run, arguments)?;
@@ -104,6 +114,9 @@ impl Folder {
             {
                 fs::remove_file(entry.path())?;
             }
+            if is_of_ranks(&name) && entry.path().is_dir() {
+                fs::remove_dir_all(entry.path())?;
+            }
         }
         Ok(Folder::Kept(out))
     }
@@ -114,4 +127,10 @@ impl Folder {
             Folder::Temporary(folder) => folder.path(),
         }
     }
+}
+
+/// Folders that the ranks of an earlier run left.
+fn is_of_ranks(name: &str) -> bool {
+    let number = name.strip_prefix("rank-").unwrap_or("x");
+    name == LETTERS || number.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use cuda_abi::environment as name;
 use fit::largest::{Range, Search};
 use fit::{Card, Knob, Verdict, grid, law};
 use report::Palette;
-use report::sweep::{Row, Scaling, Sweep};
+use report::sweep::{Fewest, Row, Scaling, Sweep};
 
 use crate::cache::Cache;
 use crate::cli::{RunArguments, SweepArguments, TrialArguments};
@@ -20,6 +21,9 @@ use crate::settings::{Settings, find_card, size};
 
 /// Memories that are tried when no card is named, in GiB.
 const MEMORIES: [u64; 7] = [8, 12, 16, 24, 32, 48, 80];
+
+/// The knob that is a world's size.
+const WORLD_SIZE: &str = "world-size";
 
 /// What a knob is varied over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +68,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
         }
     }
     answer.scaling = scaling(&answer);
+    answer.fewest = fewest(&answer);
     if arguments.causes {
         growth::add_causes(&mut answer, &mut runner)?;
     }
@@ -121,10 +126,13 @@ pub(crate) fn knobs(names: &[&str], trial: &TrialArguments) -> Result<Vec<Knob>>
             format!("add `--vary {name}=…`, or leave it out"),
         ));
     }
-    let knob = |name: &&str| {
+    let knob = |called: &&str| {
         let template =
-            templates.iter().find(|(of, _)| of == name).map(|(_, template)| template.as_str());
-        Knob::new(name, template, &trial.command)
+            templates.iter().find(|(of, _)| of == called).map(|(_, template)| template.as_str());
+        // How many ranks there are is not the script's to say.
+        let world = format!("{}={{}}", name::WORLD_SIZE);
+        let template = template.or((*called == WORLD_SIZE).then_some(world.as_str()));
+        Knob::new(called, template, &trial.command)
             .map_err(|error| Hinted::error(error.to_string(), error.hint()))
     };
     names.iter().map(knob).collect()
@@ -289,6 +297,31 @@ fn points(
     points
 }
 
+/// The smallest world that fits each card, for each combination of the other knobs.
+fn fewest(answer: &Sweep) -> Vec<Fewest> {
+    let Some(at) = answer.knobs.iter().position(|knob| knob.name == WORLD_SIZE) else {
+        return Vec::new();
+    };
+    let others_of = |point: &grid::Point| {
+        let named = answer.knobs.iter().map(|knob| knob.name.clone()).zip(point.values.clone());
+        let others = named.enumerate().filter(|(index, _)| *index != at);
+        others.map(|(_, pair)| pair).collect::<Vec<_>>()
+    };
+    let mut rows: Vec<Fewest> = Vec::new();
+    for point in &answer.points {
+        let others = others_of(point);
+        let found = rows.iter().position(|row| row.card == point.card && row.others == others);
+        let row = found.unwrap_or_else(|| {
+            rows.push(Fewest { card: point.card, others, ranks: None });
+            rows.len() - 1
+        });
+        let ranks = point.values[at].parse::<u64>().ok().filter(|_| point.verdict == Verdict::Fits);
+        rows[row].ranks = rows[row].ranks.into_iter().chain(ranks).min();
+    }
+    rows.sort_by_key(|row| row.card);
+    rows
+}
+
 /// Along each knob, the growth of the allocated peak in the runs that differ in this knob alone.
 fn scaling(answer: &Sweep) -> Vec<Scaling> {
     let mut all = Vec::new();
@@ -342,6 +375,9 @@ fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
         .find(|verdict| matches!(verdict, Verdict::Failed(_)))
     {
         notes.push(format!("a trial failed by itself: {}", why.replace('\n', "\n         ")));
+    }
+    if answer.knobs.iter().any(|knob| knob.name == WORLD_SIZE) {
+        notes.push("rank 0 of each world was run; `fathom run --ranks` compares ranks".to_owned());
     }
     if !runner.is_warm() {
         notes.push("each trial starts Python anew: only `python script.py` and `python -m` can be kept warm".to_owned());

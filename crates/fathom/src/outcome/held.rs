@@ -24,7 +24,8 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
     let result = result.and_then(|recording| {
         let is_whole = recording.about.complete;
         if run.out_of_memory.is_none() {
-            run.floor_bytes = smallest_card(&recording);
+            let nccl = run.peak.as_ref().map_or(0, |peak| peak.nccl_bytes);
+            run.floor_bytes = smallest_card(&recording).map(|bytes| bytes + nccl);
         }
         let (anatomy, notes) = dissect(&recording)?;
         // Another process may have ended the run: this one's failures would not be the reason.
@@ -40,6 +41,7 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
             run.notes.extend(notes);
             run.notes.extend(missing(&anatomy, run.peak.as_ref(), is_whole));
             mark_assumed(&mut anatomy, run.card.as_ref());
+            add_nccl(&mut anatomy, run.peak.as_ref().map_or(0, |peak| peak.nccl_bytes));
             let is_ours = run.out_of_memory.is_some() && refusal_that_ended(main).is_some();
             run.findings = diagnose::diagnose(&anatomy, is_ours);
             run.anatomy = Some(anatomy).filter(|anatomy| anatomy.events != 0);
@@ -56,6 +58,21 @@ fn missing(anatomy: &Anatomy, peak: Option<&Peak>, is_whole: bool) -> Option<Str
         return Some(format!("what was recorded has a peak of {seen}, PyTorch counted {counted}"));
     }
     (!is_whole).then(|| "the recording ends before its process did".to_owned())
+}
+
+/// What NCCL is taken to hold is neither PyTorch's nor free.
+fn add_nccl(anatomy: &mut Anatomy, bytes: u64) {
+    if bytes == 0 {
+        return;
+    }
+    let refusal = anatomy.out_of_memory.as_mut().map(|refusal| &mut refusal.at);
+    for at in [&mut anatomy.allocated_peak, &mut anatomy.reserved_peak].into_iter().chain(refusal) {
+        let Some(place) = at.ledger.iter().position(|row| row.name == "free") else { continue };
+        let taken = bytes.min(at.ledger[place].bytes);
+        at.ledger[place].bytes -= taken;
+        let row = Entry { name: "nccl", bytes: taken, known: Known::Modelled, depth: 1 };
+        at.ledger.insert(place, row);
+    }
 }
 
 /// The card's rows of the ledger: without a card there is no total, and a context may be assumed.

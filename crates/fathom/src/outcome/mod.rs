@@ -61,6 +61,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         against: None,
         out_of_memory,
         failure,
+        ranks: None,
         notes: Vec::new(),
     };
     if settings.card.is_none() && verdict == Verdict::Fits {
@@ -164,6 +165,7 @@ fn peak_of(seen: &Seen) -> Peak {
             allocated: moment(&device.allocated),
             reserved: moment(&device.reserved),
             device_bytes,
+            nccl_bytes: seen.page.devices[index].nccl,
         },
         // Without the doorway only the card's own count is known.
         None => {
@@ -212,7 +214,9 @@ fn smallest_cards(run: &Run) -> Vec<FitsOn> {
     let Some(peak) = &run.peak else { return Vec::new() };
     let mut cards: Vec<_> = gpus::cards()
         .iter()
-        .filter(|card| peak.reserved.bytes + card.context_bytes <= card.memory_bytes)
+        .filter(|card| {
+            peak.reserved.bytes + peak.nccl_bytes + card.context_bytes <= card.memory_bytes
+        })
         .collect();
     cards.sort_by_key(|card| card.memory_bytes);
     let fits =

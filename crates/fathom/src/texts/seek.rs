@@ -76,6 +76,8 @@ fn settings(memory: Option<u64>) -> Settings {
         timeout: None,
         budget: None,
         values: true,
+        cards: None,
+        place: None,
         record: true,
         baseline: None,
         margin: gate::DEFAULT_MARGIN,

@@ -15,7 +15,8 @@ use body::{Body, Held, Place, place};
 pub(crate) use body::{LARGEST, known};
 use findings::{Answer, Finding, answers, findings};
 
-use crate::run::{Run, Verdict, Workspaces};
+use crate::ranks::{self, JsonRank, JsonWorld};
+use crate::run::{Run, Workspaces};
 use crate::terminal::headline;
 use crate::why::why;
 
@@ -42,6 +43,11 @@ struct Report<'a> {
     baseline: Option<Against<'a>>,
     failure: Option<&'a str>,
     fits_on: Vec<FitsOn<'a>>,
+    /// The world that the run is a part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    world: Option<JsonWorld>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ranks: Vec<JsonRank<'a>>,
     notes: &'a [String],
 }
 
@@ -70,6 +76,8 @@ struct Peak<'a> {
     allocated_bytes: u64,
     reserved_bytes: u64,
     device_bytes: u64,
+    /// Modelled; part of `device_bytes`.
+    nccl_bytes: u64,
     step: u64,
     phase: &'a str,
     #[serde(flatten)]
@@ -105,14 +113,10 @@ struct FitsOn<'a> {
 
 /// The run as JSON, with a line break at the end.
 pub fn json(run: &Run) -> String {
+    let (world, ranks) = run.ranks.as_ref().map(ranks::json).unzip();
     let report = Report {
         schema: "fathom.report/1",
-        verdict: match run.verdict {
-            Verdict::Fits => "fits",
-            Verdict::DoesNotFit => "does_not_fit",
-            Verdict::Grew => "grew",
-            Verdict::ScriptFailed => "script_failed",
-        },
+        verdict: run.verdict.name(),
         exit_code: run.exit_code,
         headline: headline(run),
         gpu: run.card.as_ref().map(|card| Gpu {
@@ -154,6 +158,8 @@ pub fn json(run: &Run) -> String {
             .iter()
             .map(|card| FitsOn { name: &card.name, memory_bytes: card.memory_bytes })
             .collect(),
+        world,
+        ranks: ranks.unwrap_or_default(),
         notes: &run.notes,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");
@@ -169,6 +175,7 @@ fn peak(run: &Run) -> Option<Peak<'_>> {
         allocated_bytes: peak.allocated.bytes,
         reserved_bytes: peak.reserved.bytes,
         device_bytes: peak.device_bytes,
+        nccl_bytes: peak.nccl_bytes,
         step: peak.allocated.step,
         phase: &peak.allocated.phase,
         origin: cause.map(place).unwrap_or_default(),

@@ -92,6 +92,7 @@ fn word(name: &'static str) -> &'static str {
         "cached_segments" => "free segments",
         "cached_fragments" => "fragments",
         "waiting" => "waiting for a stream",
+        "nccl" => "NCCL",
         other => other,
     }
 }

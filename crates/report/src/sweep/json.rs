@@ -15,6 +15,8 @@ struct Report<'a> {
     gpus: Vec<Gpu<'a>>,
     points: Vec<Point<'a>>,
     largest: Vec<Largest<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fewest: Vec<Fewest<'a>>,
     scaling: Vec<Scaling<'a>>,
     trials: Trials,
     wall_seconds: f64,
@@ -59,6 +61,13 @@ struct Largest<'a> {
 }
 
 #[derive(Serialize)]
+struct Fewest<'a> {
+    gpu: &'a str,
+    others: BTreeMap<&'a str, &'a str>,
+    ranks: Option<u64>,
+}
+
+#[derive(Serialize)]
 struct Scaling<'a> {
     knob: &'a str,
     exponent: f64,
@@ -94,6 +103,7 @@ pub fn json(sweep: &Sweep) -> String {
             .collect(),
         points: sweep.points.iter().map(|point| self::point(sweep, point)).collect(),
         largest: sweep.largest.iter().map(|row| largest(sweep, row)).collect(),
+        fewest: sweep.fewest.iter().map(|row| fewest(sweep, row)).collect(),
         scaling: sweep
             .scaling
             .iter()
@@ -132,6 +142,11 @@ fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
             How::Predicted => "predicted",
         },
     }
+}
+
+fn fewest<'a>(sweep: &'a Sweep, row: &'a super::Fewest) -> Fewest<'a> {
+    let others = row.others.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Fewest { gpu: &sweep.cards[row.card].name, others: others.collect(), ranks: row.ranks }
 }
 
 fn largest<'a>(sweep: &'a Sweep, row: &'a super::Row) -> Largest<'a> {

@@ -56,6 +56,17 @@ pub struct Scaling {
     pub exact: bool,
 }
 
+/// The smallest of the worlds that were tried in which each rank's card has room.
+#[derive(Clone, Debug)]
+pub struct Fewest {
+    /// The card, as points refer to it.
+    pub card: usize,
+    /// The other knobs and their values.
+    pub others: Vec<(String, String)>,
+    /// How many cards; `None` if none of the worlds fits.
+    pub ranks: Option<u64>,
+}
+
 /// The whole answer.
 #[derive(Clone, Debug, Default)]
 pub struct Sweep {
@@ -67,6 +78,8 @@ pub struct Sweep {
     pub points: Vec<Point>,
     /// The largest values.
     pub largest: Vec<Row>,
+    /// The fewest cards, if worlds were varied.
+    pub fewest: Vec<Fewest>,
     /// Growth.
     pub scaling: Vec<Scaling>,
     /// Trials that were run.

@@ -3,7 +3,7 @@
 use fit::grid::{How, Point};
 use fit::{Peaks, Verdict};
 
-use super::{Row, Sweep};
+use super::{Fewest, Row, Sweep};
 use crate::bytes;
 use crate::terminal::Palette;
 
@@ -12,6 +12,9 @@ pub fn terminal(sweep: &Sweep, palette: Palette) -> String {
     let mut text = String::new();
     for row in &sweep.largest {
         text += &largest(sweep, row, palette);
+    }
+    for row in &sweep.fewest {
+        text += &fewest(sweep, row, palette);
     }
     if !sweep.points.is_empty() {
         text += &matrix(sweep, palette);
@@ -52,6 +55,21 @@ fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> String {
         row.knob,
         bytes::text(card.memory_bytes)
     )
+}
+
+fn fewest(sweep: &Sweep, row: &Fewest, palette: Palette) -> String {
+    let others: String =
+        row.others.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    let place = format!("{}{others}", sweep.cards[row.card].name);
+    let (style, word, answer) = match row.ranks {
+        Some(ranks) => (
+            palette.good,
+            "FEWEST",
+            format!("{ranks} cards are the fewest that fit, of those tried"),
+        ),
+        None => (palette.bad, "NONE", "no world that was tried fits".to_owned()),
+    };
+    format!("{style}{word:9}{style:#}{place}: {answer}\n")
 }
 
 /// A row per combination, a column per card.

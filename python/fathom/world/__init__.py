@@ -1,0 +1,47 @@
+"""One rank of a world whose other ranks do not run: `fathom run --world-size N` asks for it.
+
+PyTorch's own distributed code runs unmodified, over NCCL as the phantom answers it. What would wait for another
+rank is answered here as if that rank were there and had done the same as this one: the rendezvous and its store
+(`rendezvous.py`, `store.py`), collectives of the CPU (`cpu.py`), groups (`groups.py`). What only another rank knows
+comes as a letter of that rank (`letters.py`), which then runs first. Who would start the other ranks starts none
+(`start.py`).
+"""
+
+import os
+
+
+class World:
+    """Who this process is among how many."""
+
+    def __init__(self, size, rank, cards_per_node):
+        self.size = size
+        self.rank = rank
+        self.cards_per_node = cards_per_node
+
+    def describe(self):
+        return f"rank {self.rank} of {self.size}"
+
+
+def asked_for():
+    """The world that the launcher wants, if it wants one."""
+    if not os.environ.get("FATHOM_WORLD_SIZE"):
+        return None
+    number = lambda name, default: int(os.environ.get(name) or default)  # noqa: E731
+    return World(number("FATHOM_WORLD_SIZE", 1), number("FATHOM_RANK", 0), number("FATHOM_DEVICES", 1))
+
+
+def install():
+    """Torch is there, and no group was made yet."""
+    import torch
+
+    world = asked_for()
+    if world is None or not torch.distributed.is_available():
+        return
+    from . import cpu, groups, letters, objects, rendezvous, start
+
+    box = letters.Box(world)
+    rendezvous.install(world, box)
+    cpu.install(world)
+    groups.install(world)
+    objects.install(world, box)
+    start.install(world)
