@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use cuda_abi::environment as name;
-use gate::Margin;
 use cuda_abi::status::MAX_DEVICES;
+use gate::Margin;
 use gpus::Card;
 use serde::Deserialize;
 
