@@ -1,5 +1,6 @@
 //! The command: flags, files, processes and exit codes. Everything else is in the other crates.
 
+mod along;
 mod cache;
 mod ci;
 mod cli;
@@ -27,6 +28,7 @@ mod shortage;
 mod stubs;
 mod texts;
 mod trials;
+mod vary;
 mod warm;
 mod world;
 

@@ -10,13 +10,14 @@ use fit::plan::{Speeds, Wish, search};
 use report::Palette;
 use report::fit::Fit;
 
-use super::sweep::{Vary, cache, questions, read_vary, settings, templates};
+use super::sweep::{cache, questions, settings};
 use crate::cli::{FitArguments, RunArguments};
 use crate::error::Hinted;
 use crate::fitting::Fitting;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
 use crate::settings::Settings;
+use crate::vary::{Vary, read_vary, templates};
 
 /// Levers with options, beside those of the table.
 const WITH_OPTIONS: [&str; 4] = ["checkpoint", "accumulate", "allocator", "freeze"];

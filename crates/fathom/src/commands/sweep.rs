@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use cuda_abi::environment as name;
-use fit::largest::{Range, Search};
-use fit::{Card, Knob, Verdict, grid, law};
+use fit::largest::Search;
+use fit::{Card, Verdict, grid};
 use report::Palette;
-use report::sweep::{Fewest, Row, Scaling, Sweep};
+use report::sweep::{Row, Sweep};
 
+use crate::along::{fewest, scaling};
 use crate::cache::Cache;
 use crate::cli::{RunArguments, SweepArguments, TrialArguments};
 use crate::error::Hinted;
@@ -18,19 +18,10 @@ use crate::launch::cache_folder;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
 use crate::settings::{Settings, find_card, size};
+use crate::vary::{Vary, WORLD_SIZE, knobs, read_vary, shown};
 
 /// Memories that are tried when no card is named, in GiB.
 const MEMORIES: [u64; 7] = [8, 12, 16, 24, 32, 48, 80];
-
-/// The knob that is a world's size.
-const WORLD_SIZE: &str = "world-size";
-
-/// What a knob is varied over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Vary {
-    Values(Vec<String>),
-    Range(Range),
-}
 
 /// Tries values on cards and says which fit.
 pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
@@ -79,80 +70,6 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     show(&answer, trial.json.as_deref())?;
     let failed = |point: &grid::Point| matches!(point.verdict, Verdict::Failed(_));
     Ok(if answer.points.iter().all(failed) && !answer.points.is_empty() { 3 } else { 0 })
-}
-
-/// `batch=1,2,4` or `batch=1..512`.
-pub(crate) fn read_vary(text: &str) -> Result<(String, Vary)> {
-    let wrong = |why: &str| {
-        Hinted::error(
-            format!("`--vary {text}`: {why}"),
-            "for example `--vary batch=8,16,32` or `--vary batch=1..512`",
-        )
-    };
-    let (name, values) = text.split_once('=').ok_or_else(|| wrong("there is no `=`"))?;
-    if name.is_empty() || values.is_empty() {
-        return Err(wrong("a name and values are needed"));
-    }
-    if let Some((low, high)) = values.split_once("..") {
-        let ends = (low.parse::<i64>(), high.trim_start_matches('=').parse::<i64>());
-        let (Ok(low), Ok(high)) = ends else {
-            return Err(wrong("the ends of a range are whole numbers"));
-        };
-        if high < low {
-            return Err(wrong("the range is empty"));
-        }
-        return Ok((name.to_owned(), Vary::Range((low, high))));
-    }
-    let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
-    if values.iter().any(String::is_empty) {
-        return Err(wrong("a value is empty"));
-    }
-    Ok((name.to_owned(), Vary::Values(values)))
-}
-
-fn shown(vary: &Vary) -> Vec<String> {
-    match vary {
-        Vary::Values(values) => values.clone(),
-        Vary::Range((low, high)) => vec![format!("{low}..{high}")],
-    }
-}
-
-/// Knobs by name, with the templates that were given.
-pub(crate) fn knobs(names: &[&str], trial: &TrialArguments) -> Result<Vec<Knob>> {
-    let templates = templates(trial)?;
-    if let Some((name, _)) = templates.iter().find(|(name, _)| !names.contains(&name.as_str())) {
-        return Err(Hinted::error(
-            format!("`--set {name}=…` is never varied"),
-            format!("add `--vary {name}=…`, or leave it out"),
-        ));
-    }
-    let knob = |called: &&str| {
-        let template =
-            templates.iter().find(|(of, _)| of == called).map(|(_, template)| template.as_str());
-        // How many ranks there are is not the script's to say.
-        let world = format!("{}={{}}", name::WORLD_SIZE);
-        let template = template.or((*called == WORLD_SIZE).then_some(world.as_str()));
-        Knob::new(called, template, &trial.command)
-            .map_err(|error| Hinted::error(error.to_string(), error.hint()))
-    };
-    names.iter().map(knob).collect()
-}
-
-/// Name and template of each `--set`.
-pub(crate) fn templates(trial: &TrialArguments) -> Result<Vec<(String, String)>> {
-    let read = |text: &String| {
-        let pair = text
-            .split_once('=')
-            .filter(|(name, template)| !name.is_empty() && !template.is_empty());
-        let (name, template) = pair.ok_or_else(|| {
-            Hinted::error(
-                format!("`--set {text}` has no template"),
-                "for example `--set batch='--batch-size {}'`",
-            )
-        })?;
-        Ok((name.to_owned(), template.to_owned()))
-    };
-    trial.templates.iter().map(read).collect()
 }
 
 /// The settings of a run with these steps and limits; the card is each trial's own.
@@ -297,62 +214,6 @@ fn points(
     points
 }
 
-/// The smallest world that fits each card, for each combination of the other knobs.
-fn fewest(answer: &Sweep) -> Vec<Fewest> {
-    let Some(at) = answer.knobs.iter().position(|knob| knob.name == WORLD_SIZE) else {
-        return Vec::new();
-    };
-    let others_of = |point: &grid::Point| {
-        let named = answer.knobs.iter().map(|knob| knob.name.clone()).zip(point.values.clone());
-        let others = named.enumerate().filter(|(index, _)| *index != at);
-        others.map(|(_, pair)| pair).collect::<Vec<_>>()
-    };
-    let mut rows: Vec<Fewest> = Vec::new();
-    for point in &answer.points {
-        let others = others_of(point);
-        let found = rows.iter().position(|row| row.card == point.card && row.others == others);
-        let row = found.unwrap_or_else(|| {
-            rows.push(Fewest { card: point.card, others, ranks: None });
-            rows.len() - 1
-        });
-        let ranks = point.values[at].parse::<u64>().ok().filter(|_| point.verdict == Verdict::Fits);
-        rows[row].ranks = rows[row].ranks.into_iter().chain(ranks).min();
-    }
-    rows.sort_by_key(|row| row.card);
-    rows
-}
-
-/// Along each knob, the growth of the allocated peak in the runs that differ in this knob alone.
-fn scaling(answer: &Sweep) -> Vec<Scaling> {
-    let mut all = Vec::new();
-    for (at, knob) in answer.knobs.iter().enumerate() {
-        let ran = answer.points.iter().filter(|point| {
-            point.card == 0 && point.how == grid::How::Run && point.verdict != Verdict::DoesNotFit
-                || point.card == 0 && answer.cards[0].memory_bytes < point.peaks.allocated
-        });
-        let Some(first) = ran.clone().next() else { continue };
-        let same = |point: &&grid::Point| {
-            point
-                .values
-                .iter()
-                .zip(&first.values)
-                .enumerate()
-                .all(|(index, (a, b))| index == at || a == b)
-        };
-        let mut line: Vec<(i64, u64)> = ran
-            .filter(same)
-            .filter_map(|point| Some((point.values[at].parse().ok()?, point.peaks.allocated)))
-            .collect();
-        line.sort_unstable();
-        line.dedup_by_key(|point| point.0);
-        let Some(exponent) = law::exponent(&line) else { continue };
-        let exact = fit::Law::through(&line).is_some_and(|law| law.worst == 0.0);
-        let (cause, share) = (None, 1.0);
-        all.push(Scaling { knob: knob.name.clone(), cause, share, exponent, exact });
-    }
-    all
-}
-
 fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
     let mut notes = Vec::new();
     let fits: Vec<_> = answer
@@ -396,18 +257,4 @@ fn show(answer: &Sweep, json: Option<&Path>) -> Result<()> {
     }
     anstream::print!("{}", report::sweep::terminal(answer, Palette::coloured()));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_and_ranges_are_read() {
-        assert_eq!(read_vary("b=1..512").unwrap().1, Vary::Range((1, 512)));
-        assert_eq!(read_vary("b=8, 16").unwrap().1, Vary::Values(vec!["8".into(), "16".into()]));
-        for wrong in ["b", "=1", "b=", "b=1,,2", "b=9..3", "b=a..c"] {
-            assert!(read_vary(wrong).is_err(), "{wrong}");
-        }
-    }
 }

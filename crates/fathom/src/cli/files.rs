@@ -1,0 +1,124 @@
+//! Flags of commands that read files.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use report::Unfold;
+
+use super::UnfoldArguments;
+use crate::texts::TextArguments;
+
+/// Flags of `fathom replay`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the answer was given, 1 the replay differs or does not fit into `--memory`, 2 bad usage or input.
+
+Example:
+  fathom replay snapshot.pickle --memory 16GiB --settings expandable_segments:True")]
+pub(crate) struct ReplayArguments {
+    /// A memory snapshot of PyTorch or a recording of Fathom
+    pub(crate) file: PathBuf,
+    /// Also try these settings, as in PYTORCH_CUDA_ALLOC_CONF; the verdict is about them then
+    #[arg(long, value_name = "CONF")]
+    pub(crate) settings: Option<String>,
+    /// On a card with this much memory in all, e.g. `16GiB`, `24GB`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// The device, if the file holds several [default: the one with most events]
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// Write the answer as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Flags of `fathom explain`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the answer was given, 2 bad usage or input.
+
+Examples:
+  fathom explain snapshot.pickle --lines
+  fathom explain train.log --dims batch=8,heads=16,tokens=4096
+  fathom explain train.log -- python train.py
+  fathom explain --smi 22616MiB --reserved 21.5GiB --allocated 18.2GiB --gpu a10g")]
+pub(crate) struct ExplainArguments {
+    /// Recordings of Fathom (`fathom run --out DIR` keeps them), memory snapshots of PyTorch, or texts with an
+    /// out-of-memory message or a memory table; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The device, if the file holds several [default: the one with most events]
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// Write the answer as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write it as a memory snapshot, which pytorch.org/memory_viz opens
+    #[arg(long, value_name = "FILE")]
+    pub(crate) snapshot: Option<PathBuf>,
+    /// Ask what a remedy could do to this peak, e.g. `empty_cache`, `checkpoint encoder.blocks`; repeatable
+    #[arg(long, value_name = "REMEDY")]
+    pub(crate) ask: Vec<String>,
+    #[command(flatten)]
+    pub(crate) unfold: UnfoldArguments,
+    /// Every pool, and a map of every segment
+    #[arg(long, help_heading = "Show in full")]
+    pub(crate) fragments: bool,
+    #[command(flatten)]
+    pub(crate) texts: TextArguments,
+}
+
+impl ExplainArguments {
+    /// What is shown in full.
+    pub(crate) fn unfold(&self) -> Unfold {
+        let unfold = Unfold::from(self.unfold);
+        Unfold { fragments: unfold.fragments || self.fragments, ..unfold }
+    }
+}
+
+/// Flags of `fathom diff`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the answer was given, 2 bad usage or input.
+
+Example:
+  fathom run --out before -- python train.py
+  fathom run --out after  -- python train.py --ema
+  fathom diff before after --markdown comment.md")]
+pub(crate) struct DiffArguments {
+    /// Before: a recording, a memory snapshot, a folder that `fathom run --out` wrote, or a report as JSON
+    pub(crate) a: PathBuf,
+    /// After
+    pub(crate) b: PathBuf,
+    /// The device, if a file holds several [default: the one with most events]
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// Write the answer as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write it as Markdown, for a pull request
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write both sides and what differs as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
+    /// Show every row that changed
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// Flags of `fathom page`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the page was written, 2 bad usage or input.
+
+Example:
+  fathom run --out run -- python train.py && fathom page run -o report.html")]
+pub(crate) struct PageArguments {
+    /// Recordings, memory snapshots, folders that `fathom run --out` wrote, JSON that `--json` wrote
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where to write it
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+}

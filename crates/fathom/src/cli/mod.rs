@@ -1,0 +1,107 @@
+//! What can be typed.
+
+mod files;
+mod run;
+mod trials;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use report::Unfold;
+
+pub(crate) use self::files::{DiffArguments, ExplainArguments, PageArguments, ReplayArguments};
+pub(crate) use self::run::{CheckArguments, OutletArguments, RunArguments, WorldArguments};
+pub(crate) use self::trials::{FitArguments, SweepArguments, TrialArguments};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default());
+
+/// Where your GPU memory goes, and whether the run will fit, before any GPU is rented.
+#[derive(Debug, Parser)]
+#[command(name = "fathom", version, styles = STYLES, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a training script, unmodified, on a GPU that is not there
+    Run(RunArguments),
+    /// Run every script of `fathom.toml` and fail if one is over its budget or has grown
+    Check(CheckArguments),
+    /// Find what to change so that the script fits a card; every change is tried
+    Fit(FitArguments),
+    /// Try values of the script's own settings: which fit which card, and the largest that does
+    Sweep(SweepArguments),
+    /// Say who holds the memory of a recording or a snapshot, and why a message says there was none
+    Explain(ExplainArguments),
+    /// Compare two runs, commits, settings or snapshots: what grew and what shrank
+    Diff(DiffArguments),
+    /// Write one HTML file, which needs no network, from recordings, snapshots and reports
+    Page(PageArguments),
+    /// Replay a memory snapshot or recording: exactly, then under other settings and on other cards
+    Replay(ReplayArguments),
+    /// List the catalogue of cards, or all that is known about one
+    Gpus {
+        /// A card, e.g. `rtx3090`
+        name: Option<String>,
+    },
+    /// Check this machine, the Python and its torch, and print the settings in force
+    Doctor {
+        /// The Python to check, as in `fathom doctor -- .venv/bin/python`
+        #[arg(last = true, value_name = "PYTHON")]
+        python: Vec<String>,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the man page
+    Man,
+}
+
+/// What a report shows in full.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Show in full")]
+pub(crate) struct UnfoldArguments {
+    /// Everything
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Every cause with its evidence and what may be done
+    #[arg(long)]
+    pub(crate) findings: bool,
+    /// Every row of the ledger, and how it is known
+    #[arg(long)]
+    pub(crate) ledger: bool,
+    /// Every module
+    #[arg(long)]
+    pub(crate) modules: bool,
+    /// Every line of your source
+    #[arg(long)]
+    pub(crate) lines: bool,
+    /// The fifty largest tensors
+    #[arg(long)]
+    pub(crate) tensors: bool,
+    /// Every operator
+    #[arg(long)]
+    pub(crate) operators: bool,
+    /// Every phase of every step
+    #[arg(long)]
+    pub(crate) phases: bool,
+}
+
+impl From<UnfoldArguments> for Unfold {
+    fn from(typed: UnfoldArguments) -> Unfold {
+        if typed.all {
+            return Unfold::all();
+        }
+        let UnfoldArguments {
+            findings, ledger, modules, lines, tensors, operators, phases, ..
+        } = typed;
+        Unfold { findings, ledger, modules, lines, tensors, operators, phases, ..Unfold::default() }
+    }
+}

@@ -1,0 +1,136 @@
+//! Flags of commands that run scripts once.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::UnfoldArguments;
+
+/// Flags of `fathom run`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 fits, 1 does not fit or has grown, 2 bad usage or input, 3 the script failed by itself.
+
+Example:
+  fathom run --gpu rtx3090 -- python train.py --batch-size 64")]
+pub(crate) struct RunArguments {
+    /// The card, e.g. `rtx3090`, `a100-80g` (see `fathom gpus`); without one, memory is unlimited
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gpu: Option<String>,
+    /// Instead of a card: this much memory, e.g. `16GiB`, `24GB`
+    #[arg(long, value_name = "SIZE", conflicts_with = "gpu")]
+    pub(crate) memory: Option<String>,
+    /// Stop after this many optimizer steps; 0 lets the script end by itself [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) steps: Option<u64>,
+    /// End the script after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// Exit with 1 if the run needs more than this, context included
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) budget: Option<String>,
+    /// Exit with 1 if the run needs more than this baseline, written by `--save-baseline`, and the margin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Growth that is let through: `2%`, `64MiB`, `0` [default: 2%]
+    #[arg(long, value_name = "MARGIN")]
+    pub(crate) margin: Option<String>,
+    /// Write what the run needs as a baseline, small enough to commit
+    #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
+    pub(crate) save_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) outlets: OutletArguments,
+    /// Write the report as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the report as one HTML file, which opens from disk and needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
+    /// Keep the files of the run in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// `off`: do not compute true values of small tensors [default: on]
+    #[arg(long, value_name = "on|off")]
+    pub(crate) values: Option<String>,
+    /// `off`: do not record who holds the memory; peaks and verdict only [default: on]
+    #[arg(long, value_name = "on|off")]
+    pub(crate) record: Option<String>,
+    /// Ask what a remedy could do to this peak, e.g. `empty_cache`, `checkpoint encoder.blocks`; repeatable
+    #[arg(long, value_name = "REMEDY")]
+    pub(crate) ask: Vec<String>,
+    #[command(flatten)]
+    pub(crate) world: WorldArguments,
+    #[command(flatten)]
+    pub(crate) unfold: UnfoldArguments,
+    /// Print only the verdict
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Say what is being done
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// The command: python, torchrun, accelerate launch, a shell script …
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Where a gate's answer goes besides the terminal.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct OutletArguments {
+    /// Write a Markdown table, for a pull request
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+}
+
+/// Flags of `fathom check`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 every script passes, 1 one does not fit or has grown, 2 bad usage or input, 3 one failed by itself.
+
+Example of a `fathom.toml`:
+  gpu = \"rtx3090\"
+
+  [[script]]
+  name = \"small\"
+  command = \"python train.py --config small.yaml\"
+  budget = \"16GiB\"
+  baseline = \"memory/small.json\"")]
+pub(crate) struct CheckArguments {
+    /// Scripts by name [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Write each script's baseline anew instead of comparing
+    #[arg(long)]
+    pub(crate) update_baselines: bool,
+    #[command(flatten)]
+    pub(crate) outlets: OutletArguments,
+    /// Write all reports as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Show what the scripts print
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+/// Flags about more than one card.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "More than one card")]
+pub(crate) struct WorldArguments {
+    /// The script is one rank of so many; only the ranks that are asked for run
+    #[arg(long, value_name = "N")]
+    pub(crate) world_size: Option<u32>,
+    /// Which rank runs [default: 0]
+    #[arg(long, value_name = "R", conflicts_with = "ranks")]
+    pub(crate) rank: Option<u32>,
+    /// Several ranks, one after the other: `0,1,last`, `0..4`, `all`
+    #[arg(long, value_name = "R,R,…")]
+    pub(crate) ranks: Option<String>,
+    /// Cards of one machine [default: 8, or what divides the world]
+    #[arg(long, value_name = "G")]
+    pub(crate) gpus_per_node: Option<u32>,
+    /// Without a world: how many cards one process sees [default: 1]
+    #[arg(long, value_name = "K", conflicts_with = "world_size")]
+    pub(crate) gpus: Option<u32>,
+}

@@ -1,0 +1,83 @@
+//! Flags of commands that make many trials.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Flags that trials share.
+#[derive(Debug, Default, Args)]
+pub(crate) struct TrialArguments {
+    /// How a setting is given: `--set batch='--batch-size {}'`, `key={}`, `NAME={}`, `config.yaml:key={}`
+    #[arg(long = "set", value_name = "NAME=TEMPLATE")]
+    pub(crate) templates: Vec<String>,
+    /// Optimizer steps of each trial [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) steps: Option<u64>,
+    /// End a trial after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// Write the answer as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Run every trial, even where its answer is remembered
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// No progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// The command: python train.py, python -m …
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Flags of `fathom fit`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 it fits, as it is or with a plan, 1 nothing that was tried fits, 2 bad usage or input, 3 the script failed by itself.
+
+Example:
+  fathom fit --gpu rtx3090 --vary batch-size=32,16 -- python train.py --batch-size 64")]
+pub(crate) struct FitArguments {
+    /// The card, e.g. `rtx3090`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gpu: Option<String>,
+    /// Instead of a card: this much memory, e.g. `16GiB`
+    #[arg(long, value_name = "SIZE", conflicts_with = "gpu")]
+    pub(crate) memory: Option<String>,
+    /// Try only these levers, e.g. `checkpoint,amp-bf16`
+    #[arg(long = "try", value_name = "LEVER,…", value_delimiter = ',')]
+    pub(crate) levers: Vec<String>,
+    /// `training`: also try what changes the training
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = ["training"])]
+    pub(crate) allow: Vec<String>,
+    /// Values of a setting of the script's that may be tried, the mildest first: `batch-size=32,16`
+    #[arg(long, value_name = "NAME=V,V,…")]
+    pub(crate) vary: Vec<String>,
+    #[command(flatten)]
+    pub(crate) trial: TrialArguments,
+}
+
+/// Flags of `fathom sweep`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the answer was given, 2 bad usage or input, 3 the script failed in every trial.
+
+Examples:
+  fathom sweep --vary batch-size=16,32,64 --gpu rtx3090,a100-40g -- python train.py --batch-size 32
+  fathom sweep --vary batch=1..512 --set batch='--batch-size {}' --gpu rtx3090 -- python train.py")]
+pub(crate) struct SweepArguments {
+    /// Values to try: `batch=8,16,32`, or a range whose largest fitting value is searched: `batch=1..512`
+    #[arg(long, required = true, value_name = "NAME=V,V,…")]
+    pub(crate) vary: Vec<String>,
+    /// Cards, e.g. `rtx3090,a100-80g` [default: memories from 8 to 80 GiB]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) gpu: Vec<String>,
+    /// Instead of cards: memories, e.g. `16GiB,24GiB`
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', conflicts_with = "gpu")]
+    pub(crate) memory: Vec<String>,
+    /// Also how each cause of the peak grows with each knob: up to four recorded runs a knob
+    #[arg(long)]
+    pub(crate) causes: bool,
+    #[command(flatten)]
+    pub(crate) trial: TrialArguments,
+}
