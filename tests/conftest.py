@@ -4,12 +4,13 @@ The tests run in an ordinary interpreter and start `target/release/fathom`. Only
 phantom itself, started by test_on_phantom.py.
 """
 
+import fcntl
 import itertools
 import json
 import os
+import pickle
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ class Fathom:
 
     def __call__(self, *command, flags=(), **options):
         """`fathom run --json FILE FLAGS… -- COMMAND…`: the report and the finished process."""
-        path = self.folder / f"report{next(self.numbers)}.json"
+        path = self.folder / f"report-{os.getpid()}-{next(self.numbers)}.json"
         done = self.command("run", "--json", path, *flags, "--", *command, **options)
         report = json.loads(path.read_text()) if path.exists() else None
         return report, done
@@ -101,76 +102,58 @@ class Fathom:
 
 
 class Shared:
-    """Runs that several tests look at, each made once.
+    """Runs that several tests look at, each made once, whichever of pytest's workers needs it first."""
 
-    One thread works through the list from its end while the tests begin at its front, so that two cores are
-    busy: who needs a run that has not begun makes it at once.
-    """
-
-    def __init__(self, run, keys):
+    def __init__(self, run, folder):
         self.run = run
+        self.folder = folder
         self.done = {}
-        self.pool = ThreadPoolExecutor(1)
-        self.begun = {key: self.pool.submit(run, *key) for key in reversed(keys)}
 
     def __call__(self, *key):
         if key not in self.done:
-            begun = self.begun.get(key)
-            alone = begun is None or begun.cancel()
-            self.done[key] = self.run(*key) if alone else begun.result()
+            path = self.folder / ("shared-" + "-".join(key).replace("/", "-"))
+            with open(f"{path}.lock", "w", encoding="utf-8") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not path.exists():
+                    path.write_bytes(pickle.dumps(self.run(*key)))
+            self.done[key] = pickle.loads(path.read_bytes())
         return self.done[key]
-
-    def close(self):
-        self.pool.shutdown(cancel_futures=True)
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "shares(kind, name): the test looks at a run that is made in the background")
-
-
-def pytest_collection_modifyitems(config, items):
-    """Tests that look at shared runs come last; the runs they need are known from now on."""
-    config.shared_runs = list(dict.fromkeys(mark.args for item in items for mark in item.iter_markers("shares")))
-    items.sort(key=lambda item: any(item.iter_markers("shares")))
-
-
-def shared_by(kind, names):
-    """Parameters whose tests look at the shared runs of these names."""
-    return [pytest.param(name, marks=pytest.mark.shares(kind, name)) for name in names]
 
 
 def environment(changes=None):
     """This environment without settings of fathom, of PyTorch and of a runner; a change to None unsets."""
     ours = ("FATHOM_", "PYTORCH_", "CUDA_", "TORCHINDUCTOR_", "GITHUB_")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(ours) or name == "FATHOM_CACHE"}
-    clean.pop("PYTHONPATH", None)
+    for name in ("PYTHONPATH", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
+        clean.pop(name, None)
     clean.update(changes or {})
     return {name: str(value) for name, value in clean.items() if value is not None}
 
 
 @pytest.fixture(scope="session")
-def fathom(tmp_path_factory):
+def reports(request, tmp_path_factory):
+    """One for all workers."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if hasattr(request.config, "workerinput") else base
+    path = base / "reports"
+    path.mkdir(exist_ok=True)
+    return path
+
+
+@pytest.fixture(scope="session")
+def fathom(reports):
     if not FATHOM.exists():
         missing(FATHOM, "run `make build`")
     if not PYTHON.exists():
         missing(PYTHON, "run `make build`")
-    return Fathom(tmp_path_factory.mktemp("reports"))
+    return Fathom(reports)
 
 
 @pytest.fixture(scope="session")
-def shared(request, fathom):
+def shared(fathom, reports):
     """`shared("script", NAME)`, `shared("case", CASE/NAME)`, `shared("inside", VERSION)`: the report and the finished process."""
 
     def run(kind, name):
         return {"script": fathom.trains, "inside": fathom.inside, "case": fathom.case}[kind](name)
 
-    runs = Shared(run, request.config.shared_runs)
-    yield runs
-    runs.close()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def begin_shared(request):
-    """The background begins with the first test, not with the first that needs it."""
-    if getattr(request.config, "shared_runs", None) and FATHOM.exists() and PYTHON.exists():
-        request.getfixturevalue("shared")
+    return Shared(run, reports)

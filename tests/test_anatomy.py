@@ -5,7 +5,7 @@ import subprocess
 import textwrap
 
 import pytest
-from conftest import PYTHON, ROOT, SCRIPTS, shared_by
+from conftest import PYTHON, ROOT, SCRIPTS
 from test_scripts import TRAINS
 
 MIB = 1 << 20
@@ -20,7 +20,7 @@ def held(report):
     return {row["name"]: row["bytes"] for row in report["categories"]}
 
 
-@pytest.mark.parametrize("name", shared_by("script", TRAINS))
+@pytest.mark.parametrize("name", TRAINS)
 def test_every_byte_of_the_peak_has_an_owner(shared, name):
     report, done = shared("script", name)
     allocated = report["peak"]["allocated_bytes"]
@@ -31,7 +31,7 @@ def test_every_byte_of_the_peak_has_an_owner(shared, name):
     assert report["phases"] and report["parameters"]["total"] > 0
 
 
-@pytest.mark.parametrize("name", shared_by("script", TRAINS))
+@pytest.mark.parametrize("name", TRAINS)
 def test_owners_sum_to_what_pytorch_counts_at_every_event(shared, fathom, name):
     report, _ = shared("script", name)
     if not CHECK.exists():
@@ -83,13 +83,13 @@ def test_a_leak_is_named_with_the_line_that_holds_it(fathom):
     assert "more every step" in done.stdout and f"held by the result of tests/scripts/leak.py:{line}" in done.stdout
 
 
-@pytest.mark.parametrize("name", shared_by("script", ["resnet50_sgd", "bert_large_adamw", "amp_transformer"]))
+@pytest.mark.parametrize("name", ["resnet50_sgd", "bert_large_adamw", "amp_transformer"])
 def test_what_does_not_grow_is_not_accused(shared, name):
     report, _ = shared("script", name)
     assert (report["growth_bytes_per_step"], report["growth"]) == (0, [])
 
 
-@pytest.mark.parametrize("name", shared_by("script", ["resnet50_sgd"]))
+@pytest.mark.parametrize("name", ["resnet50_sgd"])
 def test_hooks_on_modules_are_set_beside_the_truth(shared, name):
     report, done = shared("script", name)
     saved = report["saved"]
@@ -173,7 +173,7 @@ def test_in_a_thousand_lines_the_right_one_is_on_top(fathom, tmp_path):
     assert f"{script.name}:{line}" in done.stdout
 
 
-@pytest.mark.parametrize("name", shared_by("script", ["resnet50_sgd", "nn_transformer_adam", "cnn_zoo"]))
+@pytest.mark.parametrize("name", ["resnet50_sgd", "nn_transformer_adam", "cnn_zoo"])
 def test_peaks_are_the_same_without_the_recorder(shared, fathom, name):
     recorded, _ = shared("script", name)
     bare, _ = fathom.script(name, flags=("--record", "off"))

@@ -10,7 +10,7 @@ import sys
 
 import cases
 import pytest
-from conftest import ROOT, shared_by
+from conftest import ROOT
 
 EXAMPLES = ROOT / "examples"
 
@@ -101,7 +101,7 @@ def test_unknown_cases_and_flags_are_refused():
     assert done.returncode == 1 and "`avatars` is no case and no flag" in done.stderr
 
 
-@pytest.mark.parametrize("path", shared_by("case", [f"{case}/{name}" for case, name in REPEATED.items()]))
+@pytest.mark.parametrize("path", [f"{case}/{name}" for case, name in REPEATED.items()])
 def test_what_was_measured_is_still_so(shared, path):
     case, name = path.split("/")
     before = measured(case)[name]

@@ -247,8 +247,6 @@ def test_an_answer_alone_on_a_page(commits, fathom, tmp_path, look):  # noqa: F8
 # -- two configurations ------------------------------------------------------------------------------------
 
 
-@pytest.mark.shares("case", BEFORE)
-@pytest.mark.shares("case", AFTER)
 def test_what_the_optimised_configuration_saves(shared, fathom, diff):
     for name in (BEFORE, AFTER):
         report, done = shared("case", name)

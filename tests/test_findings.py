@@ -7,7 +7,7 @@ true cause, whatever their documents blamed.
 import os
 
 import pytest
-from conftest import ROOT, shared_by
+from conftest import ROOT
 from test_scripts import TRAINS, VARIES
 
 GOLDEN = ROOT / "tests" / "golden" / "findings.txt"
@@ -41,7 +41,7 @@ def read():
     return {lines[0]: lines[1:] for lines in (section.strip().splitlines() for section in sections) if lines}
 
 
-@pytest.mark.parametrize("name", shared_by("script", TRAINS))
+@pytest.mark.parametrize("name", TRAINS)
 def test_findings_of_ordinary_scripts(shared, name):
     report, _ = shared("script", name)
     now, golden = rows(report, name), read()
@@ -53,14 +53,14 @@ def test_findings_of_ordinary_scripts(shared, name):
     assert now == golden.get(name), f"{name}: intended? then look at each line, and run with UPDATE_GOLDEN=1"
 
 
-@pytest.mark.parametrize("name", shared_by("script", TRAINS))
+@pytest.mark.parametrize("name", TRAINS)
 def test_findings_explain_the_peak_once(shared, name):
     report, _ = shared("script", name)
     counted = sum(row["bytes"] for row in report["findings"] if row["counted"])
     assert 0.9 * report["peak"]["allocated_bytes"] <= counted <= report["peak"]["allocated_bytes"]
 
 
-@pytest.mark.parametrize("path", shared_by("case", CAUSES))
+@pytest.mark.parametrize("path", CAUSES)
 def test_the_first_finding_of_a_case_is_its_cause(shared, path):
     report, done = shared("case", path)
     assert report, done.stderr
@@ -74,7 +74,6 @@ def test_the_first_finding_of_a_case_is_its_cause(shared, path):
     assert 0.9 * whole <= counted <= whole
 
 
-@pytest.mark.shares("case", "dit3d/s_2_full")
 def test_parameters_are_not_what_fills_the_card(shared):
     report, _ = shared("case", "dit3d/s_2_full")
     first, state = (next(row for row in report["findings"] if row["id"] == name) for name in ("activations", "model-state"))

@@ -3,10 +3,10 @@
 import subprocess
 
 import pytest
-from conftest import PYTHON, PYTHONS, ROOT, environment, missing, shared_by
+from conftest import PYTHON, PYTHONS, ROOT, environment, missing
 
 
-@pytest.mark.parametrize("version", shared_by("inside", PYTHONS))
+@pytest.mark.parametrize("version", PYTHONS)
 def test_inside(shared, version):
     if not PYTHONS[version].exists():
         missing(PYTHONS[version], f"torch {version} is not tested; `make test` installs it")

@@ -4,7 +4,6 @@ The runs are those of test_findings.py. What was seen is kept in target/screensh
 """
 
 import pytest
-from conftest import shared_by
 
 # Fixtures are used by their names.
 from pages import SCREENSHOTS, at, browser, embedded, folder, hash_of, look, million, window  # noqa: F401
@@ -12,7 +11,7 @@ from pages import SCREENSHOTS, at, browser, embedded, folder, hash_of, look, mil
 CASES = ("uni3d-dp3/stated", "stdiff/document", "bev-graph/before", "dit3d/s_2_full", "avatar/half_batch")
 
 
-@pytest.mark.parametrize("name", shared_by("case", CASES))
+@pytest.mark.parametrize("name", CASES)
 def test_every_view_of_a_case(shared, fathom, folder, look, name):  # noqa: F811
     report, done = shared("case", name)
     assert report, done.stderr

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import PYTHON, ROOT, SCRIPTS, environment, missing, python_of, shared_by
+from conftest import PYTHON, ROOT, SCRIPTS, environment, missing, python_of
 
 GOLDEN = ROOT / "tests" / "golden" / "peaks.json"
 KINDS = ("requested_bytes", "allocated_bytes", "reserved_bytes")
@@ -45,7 +45,7 @@ def peaks(report):
     return {kind: report["peak"][kind] for kind in KINDS}
 
 
-@pytest.mark.parametrize("name", shared_by("script", TRAINS))
+@pytest.mark.parametrize("name", TRAINS)
 def test_trains_three_steps(shared, name):
     report, done = shared("script", name)
     shown = f"\n{done.stdout}\n{done.stderr}"
@@ -58,7 +58,7 @@ def test_trains_three_steps(shared, name):
     assert done.stdout.splitlines()[-1].strip() and re.search(r"^FITS  NVIDIA GeForce RTX 3090 has", done.stdout, re.M)
 
 
-@pytest.mark.parametrize("name", shared_by("script", TRAINS))
+@pytest.mark.parametrize("name", TRAINS)
 def test_the_report_adds_up(shared, name):
     report, _ = shared("script", name)
     peak, gpu = report["peak"], report["gpu"]
@@ -72,7 +72,7 @@ def test_the_report_adds_up(shared, name):
     assert 0 < report["wall_seconds"] < 120
 
 
-@pytest.mark.parametrize("name", shared_by("script", [name for name in TRAINS if name not in VARIES]))
+@pytest.mark.parametrize("name", [name for name in TRAINS if name not in VARIES])
 def test_peaks_to_the_byte(shared, name):
     report, _ = shared("script", name)
     software = {key: report["software"][key] for key in ("torch", "cudnn", "python")}
@@ -88,21 +88,19 @@ def test_peaks_to_the_byte(shared, name):
     assert peaks(report) == golden["peaks"].get(name), f"{name}: intended? then run with UPDATE_GOLDEN=1"
 
 
-@pytest.mark.parametrize("name", shared_by("script", ["resnet50_sgd", "nn_transformer_adam"]))
+@pytest.mark.parametrize("name", ["resnet50_sgd", "nn_transformer_adam"])
 def test_peaks_do_not_depend_on_the_run_or_on_values(fathom, shared, name):
     first, _ = shared("script", name)
     again, _ = fathom.script(name, flags=("--values", "off"))
     assert peaks(again) == peaks(first) and again["steps"] == 3
 
 
-@pytest.mark.shares("script", "cnn_zoo")
 def test_the_same_run_twice(fathom, shared):
     first, _ = shared("script", "cnn_zoo")
     again, _ = fathom.script("cnn_zoo")
     assert (peaks(again), again["peak"]["phase"]) == (peaks(first), first["peak"]["phase"])
 
 
-@pytest.mark.shares("script", "sd_unet")
 def test_four_gib_are_too_few(fathom, shared):
     assert shared("script", "sd_unet")[0]["verdict"] == "fits"  # the same script on 24 GiB
     report, done = fathom(PYTHON, SCRIPTS / "sd_unet.py", flags=("--memory", "4GiB"))

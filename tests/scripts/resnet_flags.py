@@ -17,7 +17,8 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 for step in range(100):
     images = torch.randn(options.batch_size, 3, options.image_size, options.image_size, device="cuda")
     labels = torch.randint(1000, (options.batch_size,), device="cuda")
-    loss = torch.nn.functional.cross_entropy(model(images), labels)
+    output = model(images)
+    loss = torch.nn.functional.cross_entropy(getattr(output, "logits", output), labels)  # GoogLeNet has heads beside
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
