@@ -120,6 +120,18 @@ class Shared:
         return self.done[key]
 
 
+# Files that take longest: begun first, no worker is left alone with one of them at the end.
+LONG = ["test_on_phantom", "test_ranks", "test_run", "test_scripts"]
+
+
+def pytest_collection_modifyitems(items):
+    def order(item):
+        name = item.path.stem
+        return LONG.index(name) if name in LONG else len(LONG)
+
+    items.sort(key=order)
+
+
 def environment(changes=None):
     """This environment without settings of fathom, of PyTorch and of a runner; a change to None unsets."""
     ours = ("FATHOM_", "PYTORCH_", "CUDA_", "TORCHINDUCTOR_", "GITHUB_")
