@@ -28,12 +28,13 @@ mod tensors;
 
 use std::collections::BTreeMap;
 
+pub use anatomy::LineBytes as Line;
 pub use difference::{
     Change, Difference, FindingRow, Given, LineRow, ModuleRow, Named, PhaseRow, Place, Status,
     TensorRow,
 };
 pub use fold::{Folded, fold};
-pub use side::{Cause, Line, Module, Phase, Side, Tensor, Totals};
+pub use side::{Cause, Module, Phase, Side, Tensor, Totals};
 
 /// Compares two sides: what `b` has more or less than `a`.
 pub fn compare(a: &Side, b: &Side) -> Difference {

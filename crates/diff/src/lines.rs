@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::Line;
 use crate::align::align;
 use crate::difference::{Change, LineRow, Place};
 use crate::files;
-use crate::side::{Line, Side};
+use crate::side::Side;
 
 /// For each line of B its line in A, as numbers of their lists.
 pub(crate) type Matched = Vec<Option<usize>>;

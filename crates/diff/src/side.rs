@@ -1,7 +1,7 @@
 //! One of the two sides: what is known of a run at its allocated peak. Texts are empty, and lines 0,
 //! where nothing is known.
 
-use anatomy::{Anatomy, Dissection};
+use anatomy::{Anatomy, Dissection, LineBytes as Line};
 
 /// A side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,23 +68,6 @@ pub struct Module {
     pub total: u64,
 }
 
-/// A line of the user's source.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line {
-    /// The file.
-    pub file: String,
-    /// Its number, from 1.
-    pub line: u32,
-    /// The function around it.
-    pub function: String,
-    /// What stands there.
-    pub source: String,
-    /// Bytes of blocks.
-    pub bytes: u64,
-    /// How many blocks.
-    pub count: u64,
-}
-
 /// A tensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tensor {
@@ -147,7 +130,7 @@ impl Side {
             categories: at.categories.iter().map(|(name, bytes)| (name.into(), bytes)).collect(),
             modules: modules(anatomy),
             operators: at.operators.iter().map(|row| (row.name.clone(), row.bytes)).collect(),
-            lines: lines(at),
+            lines: at.lines.clone(),
             tensors: tensors(at),
             phases: phases(anatomy),
             findings: findings
@@ -220,18 +203,6 @@ fn modules(anatomy: &Anatomy) -> Vec<Module> {
         ..Module::default()
     }));
     all
-}
-
-fn lines(at: &Dissection) -> Vec<Line> {
-    let rows = at.lines.iter().map(|row| Line {
-        file: row.file.clone(),
-        line: row.line,
-        function: row.function.clone(),
-        source: row.source.clone(),
-        bytes: row.bytes,
-        count: row.count,
-    });
-    rows.collect()
 }
 
 fn tensors(at: &Dissection) -> Vec<Tensor> {

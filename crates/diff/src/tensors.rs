@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use anatomy::alike::Pattern;
 
+use crate::Line;
 use crate::difference::{Change, Place, TensorRow};
 use crate::fold::without_numbers;
 use crate::lines::{self, Numbers};
 use crate::modules;
-use crate::side::{Line, Side, Tensor};
+use crate::side::{Side, Tensor};
 
 /// What tensors of one group have in common. Modules and names are written without their numbers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
