@@ -129,6 +129,8 @@ pub struct Plan {
     /// Time of a step, compared with the script as it is; modelled from counted operations and bytes and
     /// the card's speeds.
     pub cost_ratio: f64,
+    /// Of that, operations of the forward pass that are done again.
+    pub again: f64,
     /// What the levers said.
     pub facts: Vec<Fact>,
 }

@@ -167,10 +167,9 @@ impl<B: Bench> Search<'_, B> {
             with.iter().all(|lever| plan.levers.contains(lever))
                 && plan.levers.len() == with.len() + 1
         };
-        let forward = self.look.step.as_ref().map_or(0.0, |step| step.forward_cost);
         let recomputed = self.plans.iter().filter(has).filter_map(|plan| {
             let lever = plan.levers.iter().find(|lever| matches!(lever, Lever::Checkpoint(_)))?;
-            Some((plan.peaks.reserved, lever.clone(), 3.0 * forward * (plan.cost_ratio - 1.0)))
+            Some((plan.peaks.reserved, lever.clone(), plan.again))
         });
         recomputed.min_by_key(|row| row.0).map(|(_, lever, again)| (lever, again))
     }
@@ -220,15 +219,14 @@ impl<B: Bench> Search<'_, B> {
     /// Another optimizer, or fewer parameters that learn; alone and with what came lowest so far.
     fn retrain(&mut self, free: &[Lever]) -> Result<(), B::Error> {
         let lowest = self.plans.iter().min_by_key(|plan| plan.peaks.reserved);
-        let lowest = lowest.map(|plan| (plan.levers.clone(), plan.cost_ratio));
-        let forward = self.look.step.as_ref().map_or(0.0, |step| step.forward_cost);
+        let lowest = lowest.map(|plan| (plan.levers.clone(), plan.again));
         let optimizers = ["8bit-optimizer", "adafactor", "sgd"].into_iter().map(Lever::Plain);
         let parts = self.look.parts.iter().map(|part| Lever::Freeze(vec![part.clone()]));
         let all: Vec<Lever> = optimizers.chain(parts).filter(|it| self.wants(it.id())).collect();
         for lever in all {
             self.add(free, &[vec![lever.clone()]], &[])?;
-            if let Some((levers, cost)) = &lowest {
-                self.add(levers, &[vec![lever]], &[3.0 * forward * (cost - 1.0)])?;
+            if let Some((levers, again)) = &lowest {
+                self.add(levers, &[vec![lever]], &[*again])?;
             }
         }
         Ok(())

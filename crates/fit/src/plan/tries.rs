@@ -168,12 +168,14 @@ impl<'a, B: Bench> Search<'a, B> {
             if decided.is_none() {
                 undecided.push(tried.len());
             }
+            let again = again.get(index).copied().unwrap_or(0.0);
             tried.push(Plan {
                 levers: levers.clone(),
                 label: strongest(levers, &facts),
                 peaks: measured.peaks,
                 fits: decided == Some(Verdict::Fits),
-                cost_ratio: self.cost(levers, again.get(index).copied().unwrap_or(0.0)),
+                cost_ratio: self.cost(levers, again),
+                again,
                 facts,
             });
         }
