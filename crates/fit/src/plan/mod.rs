@@ -211,3 +211,33 @@ fn order(a: &Plan, b: &Plan) -> Ordering {
             false => a.peaks.reserved.cmp(&b.peaks.reserved),
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(levers: &[Lever], label: Label, cost_ratio: f64) -> Plan {
+        let (levers, peaks) = (levers.to_vec(), Peaks::default());
+        Plan { levers, label, peaks, fits: true, cost_ratio, again: 0.0, facts: Vec::new() }
+    }
+
+    /// Whatever a change costs, one that does less to the training comes before it.
+    #[test]
+    fn the_mildest_comes_first_and_then_the_cheapest() {
+        let plain = |id: &'static str| [Lever::Plain(id)];
+        let ordered = [
+            plan(&plain("no-foreach"), Label::Exact, 1.0),
+            plan(&plain("fused-attention"), Label::NumericallyEqual, 1.0),
+            plan(&[Lever::Checkpoint(Vec::new())], Label::Exact, 1.3),
+            plan(&[Lever::Accumulate(2)], Label::NumericallyEqual, 1.0),
+            plan(&plain("amp-bf16"), Label::ChangesNumerics, 1.0),
+            plan(&plain("offload"), Label::Exact, 3.0),
+            plan(&[Lever::Accumulate(2)], Label::ChangesStatistics, 1.0),
+            plan(&plain("sgd"), Label::ChangesTraining, 1.0),
+        ];
+        let mut shuffled = ordered.to_vec();
+        shuffled.reverse();
+        shuffled.sort_by(order);
+        assert_eq!(shuffled, ordered);
+    }
+}
