@@ -11,9 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-FATHOM = ROOT / "target" / "release" / "fathom"
-COMMAND = [str(ROOT / ".venv" / "bin" / "python"), str(ROOT / "tests" / "scripts" / "resnet_flags.py")]
+from result import FATHOM, PYTHON, ROOT, Table, save
+
+COMMAND = [str(PYTHON), str(ROOT / "tests" / "scripts" / "resnet_flags.py")]
 MODELS = """alexnet vgg11 resnet18 resnet50 densenet121 googlenet mobilenet_v2 squeezenet1_0 shufflenet_v2_x1_0
 efficientnet_b0""".split()
 MEMORY = "6GiB"
@@ -30,7 +30,8 @@ def fathom(verb, flags, words):
         return json.loads(path.read_text())
 
 
-def agrees(model):
+def compare(model):
+    """The model, what sweep found, what brute force found, trials of sweep and their time."""
     words = ["--model", model]
     answer = fathom("sweep", ["--vary", "batch=2..4000", "--set", "batch=--batch-size {}", "--fresh"], words)
     (largest,) = answer["largest"]
@@ -40,11 +41,20 @@ def agrees(model):
         report = fathom("run", ["--record", "off"], [*words, "--batch-size", str(batch)])
         fits[batch] = report["verdict"] == "fits"
     brute = max(batch for batch, fit in fits.items() if fit)
-    print(f"| {model} | {found} | {brute} | {answer['trials']['run']} | {answer['wall_seconds']:.0f} s |", flush=True)
-    return found == brute
+    row = [model, found, brute, answer["trials"]["run"], answer["wall_seconds"]]
+    print(row, flush=True)
+    return row
 
+
+ABOUT = f"""ResNet-like training of torchvision's models at 224 × 224 with SGD and momentum on a card with {MEMORY}: what
+`fathom sweep --vary batch=2..4000` answers, and the largest batch that fits when every size from {BELOW} below to
+{ABOVE} above that answer is run by itself."""
 
 if __name__ == "__main__":
-    print(f"on a card with {MEMORY}\n| model | sweep | brute force | trials | time |\n| --- | --- | --- | --- | --- |")
-    wrong = [model for model in sys.argv[1:] or MODELS if not agrees(model)]
+    asked = sys.argv[1:] or MODELS
+    rows = [compare(model) for model in asked]
+    wrong = [model for model, found, brute, *_ in rows if found != brute]
+    columns = {"model": "text", "sweep": "count", "brute force": "count", "trials": "count", "time": "seconds"}
+    if asked == MODELS:
+        save("largest", "The largest batch", ABOUT, "python3 bench/largest.py", [Table("", columns, rows)])
     sys.exit(f"the answers differ: {wrong}" if wrong else 0)
