@@ -1,4 +1,4 @@
-"""What `fathom fit` finds for the five case studies on cards of 24, 16 and 8 GB: `bench/fit.md`.
+"""What `fathom fit` finds for the five case studies on cards of 24, 16 and 8 GB.
 
     python3 bench/fit_cases.py [FOLDER]
 
@@ -11,7 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from result import ROOT, Table, save
+
 CASES = {
     "uni3d-dp3": "uni3d-128x512",
     "stdiff": "document",
@@ -22,15 +23,20 @@ CASES = {
 SIZES = ["24GB", "16GB", "8GB"]
 GIB = 1 << 30
 
-START = """# The five case studies, made to fit
-
-`python3 bench/fit_cases.py`: `fathom fit --memory SIZE -- python examples/CASE/train.py --config …`, nothing else given.
-Every peak is that of a run on the phantom, with the context; the cost is modelled. Where nothing fits, the tightest plan
-and what explains the peak.
-
-| case | as it is | card | plan | needs | label | time |
-| --- | --- | --- | --- | --- | --- | --- |
-"""
+ABOUT = """`fathom fit --memory SIZE -- python examples/CASE/train.py --config …`, nothing else given. Every peak is that of
+a run on the phantom, with the context; the cost is modelled. Where nothing fits, the tightest plan and what explains
+the peak."""
+COLUMNS = {
+    "case": "text",
+    "as it is": "bytes",
+    "card": "text",
+    "plan": "text",
+    "needs": "bytes",
+    "label": "text",
+    "more time": "percent",
+    "trials": "count",
+    "took": "seconds",
+}
 
 
 def answer(case, config, size, folder):
@@ -61,22 +67,22 @@ def words(plan):
 
 def row(case, size, answer):
     base = answer["baseline"]
-    start = f"| {case} | {base['device_bytes'] / GIB:.2f} GiB | {size} |"
+    start, spent = [case, base["device_bytes"], size], [answer["trials"], answer["wall_seconds"]]
     if base["fits"]:
-        return f"{start} none is needed | {base['device_bytes'] / GIB:.2f} GiB | | |"
-    plans = answer["plans"]
-    chosen = answer["chosen"]
+        return [*start, "none is needed", base["device_bytes"], "", None, *spent]
+    plans, chosen = answer["plans"], answer["chosen"]
     plan = plans[chosen] if chosen is not None else min(plans, key=lambda plan: plan["peak_reserved_bytes"])
-    needs = f"{plan['device_bytes'] / GIB:.2f} GiB | {plan['label']} | +{plan['cost']['flops_ratio'] - 1:.0%} |"
+    needs = [plan["device_bytes"], plan["label"], plan["cost"]["flops_ratio"] - 1, *spent]
     if chosen is not None:
-        return f"{start} {words(plan)} | {needs}"
+        return [*start, words(plan), *needs]
     cause = answer["causes"][0]
-    return f"{start} **none fits**; tightest: {words(plan)}. {cause['bytes'] / GIB:.0f} GiB: {cause['title']} | {needs}"
+    why = f"**none fits**; tightest: {words(plan)}. {cause['bytes'] / GIB:.0f} GiB: {cause['title']}"
+    return [*start, why, *needs]
 
 
 def main(folder):
     rows = [row(case, size, answer(case, CASES[case], size, folder)) for case in CASES for size in SIZES]
-    (ROOT / "bench" / "fit.md").write_text(START + "\n".join(rows) + "\n")
+    save("fit", "The five case studies, made to fit", ABOUT, "python3 bench/fit_cases.py", [Table("", COLUMNS, rows)])
 
 
 if __name__ == "__main__":

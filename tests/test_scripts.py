@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import PYTHON, ROOT, SCRIPTS, environment, missing, python_of
+from conftest import PYTHON, PYTHONS, ROOT, SCRIPTS, environment, missing, python_of
 
 GOLDEN = ROOT / "tests" / "golden" / "peaks.json"
 KINDS = ("requested_bytes", "allocated_bytes", "reserved_bytes")
@@ -162,3 +162,13 @@ def test_scripts_do_not_need_fathom():
         assert "fathom" not in path.read_text().lower(), path.name
     done = subprocess.run([PYTHON, "-m", "compileall", "-q", SCRIPTS], env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("version", ["2.15.0", "2.6.0"])
+def test_the_compiler_is_loaded_when_it_is_wanted(fathom, version):
+    """An optimizer alone does not want it; later it finds everything in its place, and one graph, not pieces."""
+    if not PYTHONS[version].exists():
+        missing(PYTHONS[version], "run `make test`")
+    report, done = fathom(PYTHONS[version], SCRIPTS / "compiled_late.py", flags=("--gpu", "rtx3090", "--steps", "0"))
+    assert done.stdout.splitlines()[:4] == ["loaded before: False", "loaded after: True", "graphs: 1", "hidden: True"]
+    assert (report["verdict"], report["steps"]) == ("fits", 4), done.stderr

@@ -40,6 +40,9 @@ def ready():
             from . import flops
 
             flops.install(os.environ["FATHOM_RUN"])
+        from . import uncompiled
+
+        uncompiled.install()
         torch.cuda._lazy_call(watch_the_card)
         with_values = os.environ.get("FATHOM_VALUES", "on") != "off"
         if with_values or os.environ.get("FATHOM_RECORD", "on") != "off":

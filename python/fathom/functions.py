@@ -25,7 +25,9 @@ class Functions(TorchFunctionMode):
         self.is_forked = False
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if func in PLAIN_GETTERS or torch.compiler.is_compiling() or (self.is_forked and is_loading()):
+        if torch.compiler.is_compiling():  # first of all: the compiler reads this function too
+            return func(*args, **kwargs or {})
+        if func in PLAIN_GETTERS or (self.is_forked and is_loading()):
             return func(*args, **kwargs or {})
         if self.recorder is None:
             return self.run(func, args, kwargs or {})

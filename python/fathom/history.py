@@ -4,6 +4,8 @@ A script that records history itself gets what it asks for: from then on nothing
 """
 
 import inspect
+import sys
+import types
 
 import torch
 
@@ -25,7 +27,7 @@ class History:
 
     def take(self):
         """PyTorch's snapshot, with only the events that were not taken yet."""
-        snapshot = torch.cuda.memory._snapshot()
+        snapshot = _snapshot()
         traces = snapshot["device_traces"]
         if self.is_shared or self.read:
             fresh = [trace[self.read.get(device, 0):] for device, trace in enumerate(traces)]
@@ -42,3 +44,15 @@ class History:
         else:  # before torch 2.8
             self.inner(None)
             self.inner(**SETTINGS)
+
+
+def _snapshot():
+    """PyTorch asks its compiler for the sources of generated code and so imports it: a second or two for nothing if
+    nothing was compiled."""
+    if "torch._inductor" in sys.modules:
+        return torch.cuda.memory._snapshot()
+    torch._inductor = types.SimpleNamespace()
+    try:
+        return torch.cuda.memory._snapshot()
+    finally:
+        del torch._inductor
