@@ -54,13 +54,13 @@ class Modules:
 
     def search(self):
         """Names every module of the process that has no name yet."""
-        everything = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
+        everything = [thing for thing in by_age() if issubclass(type(thing), torch.nn.Module)]
         everything = [module for module in everything if "_modules" in module.__dict__]
         children = {id(child) for module in everything for child in module._modules.values()}
         roots = [module for module in everything if id(module) not in children and not self.is_known(module)]
-        roots.sort(key=size, reverse=True)
+        roots.sort(key=lambda module: (-size(module), not is_trained(module)))
         for module in roots:
-            is_primary = not self.has_primary and any(p.requires_grad for p in module.parameters())
+            is_primary = not self.has_primary and is_trained(module)
             self.has_primary |= is_primary
             self.add_root(module, is_primary)
 
@@ -94,6 +94,15 @@ class Modules:
             root = reference()
             if root is not None:
                 yield root, self.prefixes[id(root)]
+
+
+def by_age():
+    """Everything that the garbage collector knows, the oldest first: a copy comes after its model."""
+    return [thing for generation in (2, 1, 0) for thing in gc.get_objects(generation)]
+
+
+def is_trained(module):
+    return any(parameter.requires_grad for parameter in module.parameters())
 
 
 def is_bare(module):
