@@ -11,8 +11,8 @@ use crate::settings::Settings;
 use crate::source::{Card, SegmentSource};
 use crate::timeline::{Moment, Outcome, SegmentEvent, Timeline};
 
-/// Replays a recording under these settings. New segments get ascending addresses; segments of the
-/// start keep theirs. The end is the last event, or the first request that cannot be met.
+/// Replays a recording under these settings. New segments get addresses as the driver gives them;
+/// segments of the start keep theirs. The end is the last event, or the first request that cannot be met.
 pub fn replay(recording: &Recording, settings: &Settings) -> Timeline {
     Requests::of(recording, settings).replay(settings)
 }
@@ -41,9 +41,11 @@ impl<'a> Requests<'a> {
 
     /// From the recorded start on; a card too small for it has nothing left.
     pub fn replay(&self, settings: &Settings) -> Timeline {
+        let lowest = self.start.iter().map(|segment| segment.address).min();
         let highest = self.start.iter().map(|segment| segment.address + segment.size).max();
+        let taken = lowest.zip(highest).unwrap_or(NOTHING_TAKEN);
         let free = usable(settings).map(|bytes| bytes.saturating_sub(self.reserved_at_start()));
-        let card = Card::new(highest.unwrap_or(FIRST_ADDRESS), free);
+        let card = Card::new(taken, free);
         let (allocator, live) = Allocator::with_state(settings, card, &self.start);
         let player = Player::new(allocator, live, self.events.len());
         self.play(player, self.start.clone())
@@ -55,7 +57,7 @@ impl<'a> Requests<'a> {
     /// Under others, or on a smaller card, they would have been others; in which order the blocks
     /// were asked for is not known, so this is a model of that start, not a measurement.
     pub fn replay_anew(&self, settings: &Settings) -> Timeline {
-        let card = Card::new(FIRST_ADDRESS, usable(settings));
+        let card = Card::new(NOTHING_TAKEN, usable(settings));
         let allocator = Allocator::new(settings, card);
         let mut player = Player::new(allocator, Vec::new(), self.events.len());
         if let Err(error) = player.lay_out(&self.start) {
@@ -87,8 +89,8 @@ fn usable(settings: &Settings) -> Option<u64> {
     settings.memory.map(|total| total.saturating_sub(settings.context))
 }
 
-/// Where addresses begin when nothing was there; what a real card's look like.
-const FIRST_ADDRESS: u64 = 0x7f00_0000_0000;
+/// Addresses end here when nothing was there; what a real card's look like.
+const NOTHING_TAKEN: (u64, u64) = (0x7f00_0000_0000, 0x7f00_0000_0000);
 
 /// An allocator fed with a recording's events.
 pub(crate) struct Player<S> {

@@ -1,5 +1,6 @@
 //! Where segments come from: the card, or a recording of what a card once answered.
 
+use addresses::{Addresses, PAGE};
 use recording::Event;
 
 /// The card as the allocator sees it.
@@ -16,25 +17,35 @@ pub trait SegmentSource {
     fn free_bytes(&self) -> Option<u64>;
 }
 
-/// A card that gives ascending addresses, none of them twice.
+/// A card that gives addresses as the driver does.
 #[derive(Clone, Debug)]
 pub struct Card {
-    next: u64,
+    addresses: Addresses,
+    /// Where reservations begin that have no room among the addresses of a real card.
+    beyond: u64,
     left: u64,
     endless: bool,
 }
 
-/// Distance between addresses: the granularity of `cudaMalloc` above 1 MiB.
-const STEP: u64 = 2 << 20;
-
 /// What a card without end still cannot hold: numbers end somewhere.
 const END: u64 = 1 << 62;
 
+/// Below this no native driver begins: 47 bits are a process's, and the driver's are at their upper end.
+const LOW: u64 = 1 << 45;
+
 impl Card {
-    /// A card whose addresses begin at `first`, and with this much memory or without end.
-    pub fn new(first: u64, free: Option<u64>) -> Card {
-        let next = first.min(END).next_multiple_of(STEP);
-        Card { next, left: free.unwrap_or(END), endless: free.is_none() }
+    /// A card with this much memory or without end, whose addresses lie outside of `[taken, taken_end)`.
+    pub fn new((taken, taken_end): (u64, u64), free: Option<u64>) -> Card {
+        let beyond = taken_end.min(END).next_multiple_of(PAGE);
+        // The driver goes down. Files from Windows leave no room there.
+        let room = if LOW < taken { (0, taken) } else { (beyond, beyond + LOW) };
+        let addresses = Addresses::new(room.0, room.1);
+        Card {
+            addresses,
+            beyond: beyond.max(room.1),
+            left: free.unwrap_or(END),
+            endless: free.is_none(),
+        }
     }
 
     fn take(&mut self, size: u64) -> bool {
@@ -52,8 +63,11 @@ impl SegmentSource for Card {
     }
 
     fn reserve(&mut self, size: u64) -> Option<u64> {
-        let address = self.next;
-        self.next = address.checked_add(size.checked_next_multiple_of(STEP)?)?;
+        if let Some(address) = self.addresses.take(size) {
+            return Some(address);
+        }
+        let address = self.beyond;
+        self.beyond = address.checked_add(size.checked_next_multiple_of(PAGE)?)?;
         Some(address)
     }
 
@@ -62,8 +76,13 @@ impl SegmentSource for Card {
     }
 
     fn give_back(&mut self, event: &Event) {
-        if let Event::SegmentFree { size, .. } | Event::SegmentUnmap { size, .. } = event {
-            self.left += size;
+        match *event {
+            Event::SegmentFree { address, size, .. } => {
+                self.left += size;
+                self.addresses.give_back(address, size);
+            }
+            Event::SegmentUnmap { size, .. } => self.left += size,
+            _ => {}
         }
     }
 

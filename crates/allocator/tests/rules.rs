@@ -64,7 +64,9 @@ fn play(program: &str, settings: &Settings) -> (Timeline, String) {
     });
     let mut text = String::new();
     for (moment, name) in timeline.moments.iter().zip(&names).filter(|(_, name)| !name.is_empty()) {
-        writeln!(text, "{name} {:#x}/{}", moment.address.wrapping_sub(base), moment.block).unwrap();
+        let sign = if moment.address < base { "-" } else { "" };
+        let distance = moment.address.abs_diff(base);
+        writeln!(text, "{name} {sign}{distance:#x}/{}", moment.block).unwrap();
     }
     (timeline, text)
 }
@@ -105,7 +107,7 @@ fn large_requests_share_segments_of_twenty_mib_and_keep_tails_up_to_one() {
         check(
             &settings,
             "a = 1048577\nb = 8519680\nc = 10485248\nfree a\nd = 1572864\nfree b\ne = 9961472",
-            "a 0x0/1049088\nb 0x100200/8519680\nc 0x920200/11402752\nd 0x1400000/1572864\ne 0x1580000/9961472",
+            "a 0x0/1049088\nb 0x100200/8519680\nc 0x920200/11402752\nd -0x2000000/1572864\ne -0x1e80000/9961472",
             22_937_088,
             41_943_040,
         );
@@ -117,7 +119,7 @@ fn from_ten_mib_on_a_segment_is_for_one_request() {
     check(
         &Settings::default(),
         "a = 10485760\nb = 10485761\nc = 33554432\nfree c\nd = 32505856\ne = 33000000",
-        "a 0x0/10485760\nb 0xa00000/10486272\nc 0x1600000/33554432\nd 0x1600000/33554432\ne 0x3600000/33554432",
+        "a 0x0/10485760\nb 0xa00000/10486272\nc -0x2000000/33554432\nd -0x2000000/33554432\ne -0x4000000/33554432",
         88_080_896,
         90_177_536,
     );
@@ -217,12 +219,12 @@ fn oversize_blocks_are_not_split_nor_given_to_small_requests() {
     check(
         &settings,
         &program,
-        "a 0x0/62914560\nb 0x3c00000/5242880\nc 0x0/62914560",
+        "a 0x0/62914560\nb -0x2000000/5242880\nc 0x0/62914560",
         68_157_440,
         80 * MIB,
     );
     let far = format!("a = {}\nfree a\nc = {}", 60 * MIB, 40 * MIB);
-    check(&settings, &far, "a 0x0/62914560\nc 0x3c00000/41943040", 40 * MIB, 100 * MIB);
+    check(&settings, &far, "a 0x0/62914560\nc -0x4000000/41943040", 40 * MIB, 100 * MIB);
 }
 
 #[test]

@@ -1,27 +1,21 @@
 //! Device memory: address space of one card, and how much of the card is in use.
 //!
-//! ```text
-//! base                                                        base + span
-//! |  2 MiB page  |  page  |  page  |  page  | …  never more than address space
-//! |= segment 20 MiB ===============|s|s|s...|      s: small allocations share a page
-//! ```
-//! The driver gives physical memory in pages of 2 MiB; requests below that share pages. Ranges are
-//! half-open, address-ordered, first fit. Virtual reservations take addresses but no memory.
+//! The driver gives physical memory in pages of 2 MiB; requests below that share pages. Where they lie
+//! is the business of [`Addresses`]. Virtual reservations take addresses but no memory.
 
 use std::collections::BTreeMap;
 
-use crate::error::Failure;
+pub(crate) use addresses::PAGE;
+use addresses::{Addresses, CHUNK};
 
-/// The driver's page.
-pub(crate) const PAGE: u64 = 2 << 20;
+use crate::error::Failure;
 
 /// Alignment of small allocations.
 const GRAIN: u64 = 512;
 
 /// The memory of one card.
 pub(crate) struct Arena {
-    /// Free address ranges, start to length, in whole pages.
-    free: BTreeMap<u64, u64>,
+    addresses: Addresses,
     /// Free parts of pages that small allocations share.
     small: BTreeMap<u64, u64>,
     /// Live allocations, start to length.
@@ -36,8 +30,8 @@ impl Arena {
     /// A card with `capacity` bytes for this process, at addresses `[base, base + span)`.
     pub(crate) fn new(base: u64, span: u64, capacity: u64) -> Arena {
         assert!(base.is_multiple_of(PAGE) && span.is_multiple_of(PAGE));
-        let free = BTreeMap::from([(base, span)]);
-        Arena { free, small: BTreeMap::new(), live: BTreeMap::new(), used: 0, capacity }
+        let addresses = Addresses::new(base, base + span);
+        Arena { addresses, small: BTreeMap::new(), live: BTreeMap::new(), used: 0, capacity }
     }
 
     pub(crate) fn used(&self) -> u64 {
@@ -63,7 +57,7 @@ impl Arena {
             self.release_small(start, length);
         } else {
             self.used -= length;
-            insert_merged(&mut self.free, start, length);
+            self.addresses.give_back(start, length);
         }
         Ok(length)
     }
@@ -91,18 +85,18 @@ impl Arena {
 
     /// Takes addresses without memory.
     pub(crate) fn reserve(&mut self, size: u64) -> Result<u64, Failure> {
-        take_first_fit(&mut self.free, granted(size)).ok_or(Failure::OutOfMemory)
+        self.addresses.take(granted(size)).ok_or(Failure::OutOfMemory)
     }
 
     /// Gives reserved addresses back.
     pub(crate) fn unreserve(&mut self, start: u64, size: u64) {
-        insert_merged(&mut self.free, start, granted(size));
+        self.addresses.give_back(start, granted(size));
     }
 
     fn allocate_pages(&mut self, size: u64) -> Result<u64, Failure> {
         let length = size.checked_next_multiple_of(PAGE).ok_or(Failure::OutOfMemory)?;
         self.charge(length)?;
-        let start = take_first_fit(&mut self.free, length).ok_or_else(|| {
+        let start = self.addresses.take(length).ok_or_else(|| {
             self.used -= length;
             Failure::OutOfMemory
         })?;
@@ -116,7 +110,7 @@ impl Arena {
             Some(start) => start,
             None => {
                 self.charge(PAGE)?;
-                let page = take_first_fit(&mut self.free, PAGE).ok_or(Failure::OutOfMemory)?;
+                let page = self.addresses.take(PAGE).ok_or(Failure::OutOfMemory)?;
                 self.small.insert(page + length, PAGE - length);
                 page
             }
@@ -141,7 +135,7 @@ impl Arena {
             self.small.insert(end, start + length - end);
         }
         self.used -= end - first;
-        insert_merged(&mut self.free, first, end - first);
+        (first..end).step_by(PAGE as usize).for_each(|page| self.addresses.give_back(page, PAGE));
     }
 }
 
@@ -174,7 +168,7 @@ fn insert_merged(ranges: &mut BTreeMap<u64, u64>, mut start: u64, mut length: u6
 /// for each of its segments, which on a card without a limit is more than there are addresses.
 fn granted(size: u64) -> u64 {
     const MOST: u64 = 2 << 40;
-    size.min(MOST).next_multiple_of(PAGE)
+    size.min(MOST).next_multiple_of(CHUNK)
 }
 
 #[cfg(test)]
@@ -196,7 +190,7 @@ mod tests {
         assert_eq!(arena.used(), PAGE);
         arena.release(second).unwrap();
         assert_eq!(arena.used(), 0);
-        assert!(arena.small.is_empty() && arena.free.len() == 1);
+        assert!(arena.small.is_empty());
     }
 
     #[test]
@@ -221,7 +215,7 @@ mod tests {
         assert_eq!(arena.charge(1), Err(Failure::OutOfMemory));
         arena.discharge(2 * PAGE);
         arena.unreserve(range, 100 * PAGE);
-        assert_eq!(arena.free.len(), 1);
+        assert_eq!(arena.reserve(100 * PAGE), Ok(range));
     }
 
     #[test]
