@@ -11,7 +11,7 @@ FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python wheel test-wheel fmt lint fuzz cases bench bench-page bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python wheel test-wheel fmt lint fuzz cases bench bench-page bench-allocator bench-accuracy clean
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -93,6 +93,15 @@ $(VENV)/test.stamp: $(VENV)/torch.stamp requirements/test.txt
 	$(PYTHON) -m venv .venvs/$*
 	.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torch==$* -r requirements/runtime.txt -r requirements/pytest.txt
 	touch $@
+
+# The environment of the runs that others measured on real cards, and those runs: about fifteen minutes.
+.venvs/accuracy/torch.stamp: bench/requirements-accuracy.txt requirements/runtime.txt
+	$(PYTHON) -m venv .venvs/accuracy
+	.venvs/accuracy/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r bench/requirements-accuracy.txt -r requirements/runtime.txt
+	touch $@
+
+bench-accuracy: build .venvs/accuracy/torch.stamp
+	$(PYTHON) bench/accuracy.py
 
 clean:
 	rm -rf target $(VENV) .venvs

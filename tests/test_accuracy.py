@@ -1,0 +1,84 @@
+"""The arithmetic of bench/accuracy.py on rows that are made up, and one real row end to end."""
+
+import json
+import sys
+
+import pytest
+from conftest import ROOT, missing
+
+sys.path.insert(0, str(ROOT / "bench"))
+
+import accuracy_tables as tables  # noqa: E402
+import score  # noqa: E402
+
+GIB = 1 << 30
+
+
+def row(truth, peer=None, ran_out=False, is_transformer=True, name="model"):
+    peers = {name: peer for name in score.PEERS}
+    return score.Row(is_transformer, name, "SGD", 1, "RTX 3060", 12 * GIB, "end", truth, ran_out, peers)
+
+
+def report(reserved, verdict="fits"):
+    return {version: {"peak": {"reserved_bytes": reserved}, "verdict": verdict} for version in ["modelled", "9.26.0"]}
+
+
+def test_what_sums_up_errors():
+    errors = [-0.10, 0.01, 0.02, -0.03, 0.04, 0.05, 0.06, 0.07, -0.08, 0.09]
+    assert score.summary(errors) == [pytest.approx(each) for each in [0.055, 0.055, 0.09, 0.10]]
+    assert score.summary([-0.5]) == [0.5] * 4
+    assert score.summary([]) == [None] * 4
+
+
+def test_an_error_has_a_sign():
+    assert score.error(11 * GIB, 10 * GIB) == pytest.approx(0.1)
+    assert score.error(9 * GIB, 10 * GIB) == pytest.approx(-0.1)
+
+
+def test_estimators_are_counted_by_their_own_answers():
+    found = [
+        (row(10 * GIB, peer=11 * GIB), report(10 * GIB)),
+        (row(10 * GIB), report(9 * GIB)),
+        (row(11 * GIB, peer=13 * GIB, ran_out=True), report(12 * GIB, "does_not_fit")),
+        (row(11 * GIB, peer=11 * GIB, ran_out=True), report(12 * GIB)),
+    ]
+    ours, peer, *_ = list(tables.by_estimator(found))
+    assert ours[:2] == ["**Fathom**", 4] and ours[-1] == 1
+    # One row has no answer of theirs; one verdict of three is wrong.
+    assert peer[:2] == ["xMem", 3] and peer[-1] == 1
+    assert tables.broken_bounds(found)[-1] == "model SGD 1: -10.00% and no reason"
+    assert "model SGD 1: the verdict is wrong" in tables.broken_bounds(found)
+
+
+def test_a_median_beyond_its_bound_is_named():
+    found = [(row(100 * GIB, is_transformer=False), report(105 * GIB))]
+    assert tables.broken_bounds(found)[0].startswith("conv nets: the median error is 5.00%, at most 4%")
+    assert tables.broken_bounds([(row(1000), report(1009))]) == []
+
+
+def test_the_file_is_read():
+    rows = score.read(ROOT / "bench" / "data" / "measured.csv")
+    assert (len(rows), sum(row.ran_out for row in rows), sum(row.is_transformer for row in rows)) == (24, 5, 12)
+    assert {row.zero_grad for row in rows} == {"start", "before-backward", "end"}
+    # LLMem has nothing to say of conv nets and of T5.
+    assert sum(row.peers["LLMem"] is not None for row in rows) == 6
+
+
+def test_results_keep_the_bounds():
+    path = ROOT / "bench" / "results" / "accuracy.json"
+    summed = next(table for table in json.loads(path.read_text())["tables"] if table["title"] == "Summed up")
+    ours = {row[0]: row for row in summed["rows"] if row[1] == "**Fathom**"}
+    assert ours["transformers that fit"][3] <= 0.01 and ours["conv nets that fit"][3] <= 0.04
+    assert ours["transformers"][-1] == ours["conv nets"][-1] == 0, "wrong verdicts"
+
+
+def test_a_row_end_to_end(fathom):
+    """T5-small at batch 29: with addresses in another order it reserves 7 % more."""
+    python = ROOT / ".venvs" / "accuracy" / "bin" / "python"
+    if not python.exists():
+        missing(python, "make .venvs/accuracy/torch.stamp")
+    words = ("--model", "T5-small", "--optimizer", "AdamW", "--batch", "29")
+    flags = ("--gpu", "rtx4060", "--steps", "0", "--record", "off")
+    answer, done = fathom(python, ROOT / "bench" / "real_cards" / "train.py", *words, flags=flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert abs(score.error(answer["peak"]["reserved_bytes"], 6_429_868_032)) < 0.01
