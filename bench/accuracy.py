@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import accuracy_tables as tables
+import published
 from result import FATHOM, ROOT, save
 from score import error, read
 
@@ -77,10 +78,11 @@ def main(folder, quick):
         rows = [row for row in rows if row.name in QUICK]
         assert len(rows) == len(QUICK)
     found = answers(rows, folder)
-    broken = tables.broken_bounds(found)
+    programs = published.compare(PYTHON, folder, ["attention"] if quick else published.PROGRAMS)
+    broken = tables.broken_bounds(found) + published.broken(programs)
     if not quick:
-        command = "python3 bench/accuracy.py"
-        save("accuracy", tables.TITLE, tables.ABOUT, command, tables.all_of(found), PACKAGES, PYTHON)
+        shown = [*tables.all_of(found), published.table(programs)]
+        save("accuracy", tables.TITLE, tables.ABOUT, "python3 bench/accuracy.py", shown, PACKAGES, PYTHON)
     sys.exit("\n".join(["error: bounds that were not kept", *broken]) if broken else 0)
 
 

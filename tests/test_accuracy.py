@@ -9,6 +9,7 @@ from conftest import ROOT, missing
 sys.path.insert(0, str(ROOT / "bench"))
 
 import accuracy_tables as tables  # noqa: E402
+import published  # noqa: E402
 import score  # noqa: E402
 
 GIB = 1 << 30
@@ -56,6 +57,15 @@ def test_a_median_beyond_its_bound_is_named():
     assert tables.broken_bounds([(row(1000), report(1009))]) == []
 
 
+def test_a_trace_is_compared_event_by_event():
+    theirs = published.Trace([("segment_alloc", 1024), ("alloc", 100), ("alloc", 513), ("free_completed", 100)])
+    assert (theirs.allocated, theirs.reserved) == (512 + 1024, 1024)
+    ours = published.Trace([*theirs.events[:3], ("free_completed", 513)])
+    assert (published.equal_events(theirs, theirs), published.equal_events(ours, theirs)) == (4, 3)
+    assert published.equal_events(published.Trace(theirs.events[:2]), theirs) == 2
+    assert published.broken([["name", 4, 3, 0, 0, 0, 0]]) == ["name: only 3 of 4 events are equal"]
+
+
 def test_the_file_is_read():
     rows = score.read(ROOT / "bench" / "data" / "measured.csv")
     assert (len(rows), sum(row.ran_out for row in rows), sum(row.is_transformer for row in rows)) == (24, 5, 12)
@@ -70,6 +80,8 @@ def test_results_keep_the_bounds():
     ours = {row[0]: row for row in summed["rows"] if row[1] == "**Fathom**"}
     assert ours["transformers that fit"][3] <= 0.01 and ours["conv nets that fit"][3] <= 0.04
     assert ours["transformers"][-1] == ours["conv nets"][-1] == 0, "wrong verdicts"
+    programs = next(table for table in json.loads(path.read_text())["tables"] if "snapshots" in table["title"])
+    assert published.broken(programs["rows"]) == []
 
 
 def test_a_row_end_to_end(fathom):
