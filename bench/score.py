@@ -38,6 +38,21 @@ def read(path):
         return [row(line) for line in csv.DictReader(file)]
 
 
+def read_apart(path, memory):
+    """The rows of `bench/data/kept_apart.csv`: transformers that fit, without anybody's estimates."""
+    with open(path, newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    return [
+        Row(True, each["model"], each["optimizer"], int(each["batch"]), card(each["gpu"]), memory, "end",
+            int(each["ground_bytes"]), False, {})
+        for each in lines
+    ]  # fmt: skip
+
+
+def card(name):
+    return name.removeprefix("NVIDIA-GeForce-").replace("-", " ")
+
+
 def row(line):
     peers = {name: float(line[f"{column}_est_bytes"] or -1) for name, column in PEERS.items()}
     return Row(
@@ -45,7 +60,7 @@ def row(line):
         model=line["model"],
         optimizer=line["optimizer"],
         batch=int(line["batch"]),
-        gpu=line["gpu"].removeprefix("NVIDIA-GeForce-").replace("-", " "),
+        gpu=card(line["gpu"]),
         memory=int(line["total_gpu_memory"]),
         zero_grad=ZERO_GRAD[line["zero_grad_effective"].partition("_")[0]],
         truth=int(line["ground_bytes"]),
