@@ -23,11 +23,11 @@ come and go between activations of hundreds of MiB, and decide which of those fi
 REASONS = {
     "T5-small SGD 5": """The longest of five lines varies, and with it every size. Here all are 128 tokens. With made-up lengths
 such as 64, 128, 128, 128 the peak is 1520 MiB, with 128, 96, 128, 128 it is 1592; the data itself was not to be had""",
-    "MobileNetV2 AdamW 251": f"""{CUDNN}. 500 MiB more than all tensors and our workspaces need were reserved; at batch 712 the
-same net is 0.1 % off""",
+    "MobileNetV2 AdamW 251": f"""{CUDNN}. 500 MiB more than here were reserved; at batch 712 the same net
+is 0.1 % off""",
     "RegNetX400MF Adam 382": f"{CUDNN}. Modelled workspaces give +2 to +3 %",
     "ResNet101 SGD 351": CUDNN,
-    "VGG16 Adagrad 480": f"""{CUDNN}. Its first maps are 908 MiB each, and cuDNN 9.26 wants copies of them; 3.8 GiB of our peak
+    "VGG16 Adagrad 480": f"""{CUDNN}. Its first maps are 867 MiB each, and cuDNN 9.26 wants copies of them; 3.8 GiB of our peak
 are free blocks between them""",
     "VGG16 AdamW 560": f"{CUDNN}, as at batch 480",
 }
