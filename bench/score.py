@@ -26,6 +26,8 @@ class Row:
     ran_out: bool
     # Bytes by estimator, `None` where it had no answer.
     peers: dict
+    # What an estimator itself said of running out of memory, where it did.
+    warned: dict = dataclasses.field(default_factory=dict)
 
     @property
     def name(self):
@@ -66,6 +68,7 @@ def row(line):
         truth=int(line["ground_bytes"]),
         ran_out=line["real_oom"] == "True",
         peers={name: int(bytes) if 0 < bytes else None for name, bytes in peers.items()},
+        warned={"xMem": line["xmem_oom"] == "True"},
     )
 
 
@@ -84,6 +87,6 @@ def summary(errors):
     return [statistics.median(sizes), statistics.fmean(sizes), ninetieth, sizes[-1]]
 
 
-def says_fits(estimate, row):
-    """An estimator's verdict: its number against the card's."""
-    return estimate <= row.memory
+def says_fits(peer, row):
+    """An estimator's verdict: its own where it gave one, else its number against the card's."""
+    return not row.warned.get(peer, row.memory < row.peers[peer])

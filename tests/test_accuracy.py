@@ -1,5 +1,6 @@
 """The arithmetic of bench/accuracy.py on rows that are made up, and one real row end to end."""
 
+import dataclasses
 import json
 import sys
 
@@ -47,6 +48,9 @@ def test_estimators_are_counted_by_their_own_answers():
     assert ours[:2] == ["**Fathom**", 4] and ours[-1] == 1
     # One row has no answer of theirs; one verdict of three is wrong.
     assert peer[:2] == ["xMem", 3] and peer[-1] == 1
+    # Its own word counts more than its number.
+    warned = dataclasses.replace(found[0][0], warned={"xMem": True})
+    assert not score.says_fits("xMem", warned) and score.says_fits("DNNMem", warned)
     assert tables.broken_bounds(found)[-1] == "model SGD 1: -10.00% and no reason"
     assert "model SGD 1: the verdict is wrong" in tables.broken_bounds(found)
 
