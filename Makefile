@@ -2,7 +2,7 @@
 # make test    every test; make build: the command and a Python with torch; make fmt lint: tidy
 # make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
 # make cases   runs the case studies of examples/ again and writes their tables
-# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make bench bench-page bench-allocator: speed
+# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make bench bench-page bench-allocator: speed; bench-accuracy: real cards
 
 PYTHON ?= python3
 VENV := .venv

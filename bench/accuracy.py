@@ -17,9 +17,10 @@ from pathlib import Path
 import accuracy_tables as tables
 import published
 from result import FATHOM, ROOT, save
-from score import error, read
+from score import error, read, read_apart
 
 DATA = ROOT / "bench" / "data" / "measured.csv"
+APART = ROOT / "bench" / "data" / "kept_apart.csv"
 TRAIN = ROOT / "bench" / "real_cards" / "train.py"
 PYTHON = Path(os.environ.get("BENCH_PYTHON", ROOT / ".venvs" / "accuracy" / "bin" / "python"))
 PACKAGES = ("torch", "torchvision", "transformers")
@@ -39,13 +40,13 @@ def cudnn(version):
     return {"FATHOM_CUDNN": str(found[0])}
 
 
-def report(row, version, folder):
+def report(row, version, folder, flags=()):
     """What `fathom run` reports of a row's run, from the folder if it is there."""
-    path = folder / f"{row.name}-{row.gpu}-{row.zero_grad}-{version}.json".replace(" ", "-")
+    path = folder / f"{row.name}-{row.gpu}-{row.zero_grad}-{version}{''.join(flags)}.json".replace(" ", "-")
     if not path.exists():
         command = [FATHOM, "run", "--quiet", "--steps", "0", "--record", "off", "--gpu", CARDS[row.gpu], "--json", path]
         script = [PYTHON, TRAIN, "--model", row.model, "--optimizer", row.optimizer, "--batch", row.batch]
-        words = [*command, "--", *script, "--zero-grad", row.zero_grad]
+        words = [*command, "--", *script, "--zero-grad", row.zero_grad, *flags]
         done = subprocess.run(
             [str(word) for word in words],
             env=os.environ | cudnn(version),
@@ -60,11 +61,11 @@ def report(row, version, folder):
     return json.loads(path.read_text())
 
 
-def answers(rows, folder):
+def answers(rows, folder, quick):
     """Each row's report by the cuDNN that was asked; transformers ask none."""
     found = []
     for row in rows:
-        versions = [tables.MODELLED] if row.is_transformer else [tables.MODELLED, tables.NEWEST]
+        versions = [tables.main_version(row)] if quick or row.is_transformer else [tables.MODELLED, tables.NEWEST]
         reports = {version: report(row, version, folder) for version in versions}
         found.append((row, reports))
         said = reports[tables.main_version(row)]["verdict"]
@@ -72,16 +73,22 @@ def answers(rows, folder):
     return found
 
 
+def kept_apart(rows, folder):
+    """Other rows of the same publication, in a process that used the card before, and as its first run."""
+    return [[row, *(report(row, tables.MODELLED, folder, flags) for flags in [(), ("--cold",)])] for row in rows]
+
+
 def main(folder, quick):
     rows = read(DATA)
     if quick:
         rows = [row for row in rows if row.name in QUICK]
         assert len(rows) == len(QUICK)
-    found = answers(rows, folder)
+    found = answers(rows, folder, quick)
     programs = published.compare(PYTHON, folder, ["attention"] if quick else published.PROGRAMS)
     broken = tables.broken_bounds(found) + published.broken(programs)
     if not quick:
-        shown = [*tables.all_of(found), published.table(programs)]
+        apart = kept_apart(read_apart(APART, rows[0].memory), folder)
+        shown = [*tables.all_of(found), tables.of_kept_apart(apart), published.table(programs)]
         save("accuracy", tables.TITLE, tables.ABOUT, "python3 bench/accuracy.py", shown, PACKAGES, PYTHON)
     sys.exit("\n".join(["error: bounds that were not kept", *broken]) if broken else 0)
 

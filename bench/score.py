@@ -26,6 +26,8 @@ class Row:
     ran_out: bool
     # Bytes by estimator, `None` where it had no answer.
     peers: dict
+    # What an estimator itself said of running out of memory, where it did.
+    warned: dict = dataclasses.field(default_factory=dict)
 
     @property
     def name(self):
@@ -38,6 +40,21 @@ def read(path):
         return [row(line) for line in csv.DictReader(file)]
 
 
+def read_apart(path, memory):
+    """The rows of `bench/data/kept_apart.csv`: transformers that fit, without anybody's estimates."""
+    with open(path, newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    return [
+        Row(True, each["model"], each["optimizer"], int(each["batch"]), card(each["gpu"]), memory, "end",
+            int(each["ground_bytes"]), False, {})
+        for each in lines
+    ]  # fmt: skip
+
+
+def card(name):
+    return name.removeprefix("NVIDIA-GeForce-").replace("-", " ")
+
+
 def row(line):
     peers = {name: float(line[f"{column}_est_bytes"] or -1) for name, column in PEERS.items()}
     return Row(
@@ -45,12 +62,13 @@ def row(line):
         model=line["model"],
         optimizer=line["optimizer"],
         batch=int(line["batch"]),
-        gpu=line["gpu"].removeprefix("NVIDIA-GeForce-").replace("-", " "),
+        gpu=card(line["gpu"]),
         memory=int(line["total_gpu_memory"]),
         zero_grad=ZERO_GRAD[line["zero_grad_effective"].partition("_")[0]],
         truth=int(line["ground_bytes"]),
         ran_out=line["real_oom"] == "True",
         peers={name: int(bytes) if 0 < bytes else None for name, bytes in peers.items()},
+        warned={"xMem": line["xmem_oom"] == "True"},
     )
 
 
@@ -69,6 +87,6 @@ def summary(errors):
     return [statistics.median(sizes), statistics.fmean(sizes), ninetieth, sizes[-1]]
 
 
-def says_fits(estimate, row):
-    """An estimator's verdict: its number against the card's."""
-    return estimate <= row.memory
+def says_fits(peer, row):
+    """An estimator's verdict: its own where it gave one, else its number against the card's."""
+    return not row.warned.get(peer, row.memory < row.peers[peer])

@@ -1,5 +1,6 @@
 """The arithmetic of bench/accuracy.py on rows that are made up, and one real row end to end."""
 
+import dataclasses
 import json
 import sys
 
@@ -47,13 +48,16 @@ def test_estimators_are_counted_by_their_own_answers():
     assert ours[:2] == ["**Fathom**", 4] and ours[-1] == 1
     # One row has no answer of theirs; one verdict of three is wrong.
     assert peer[:2] == ["xMem", 3] and peer[-1] == 1
+    # Its own word counts more than its number.
+    warned = dataclasses.replace(found[0][0], warned={"xMem": True})
+    assert not score.says_fits("xMem", warned) and score.says_fits("DNNMem", warned)
     assert tables.broken_bounds(found)[-1] == "model SGD 1: -10.00% and no reason"
     assert "model SGD 1: the verdict is wrong" in tables.broken_bounds(found)
 
 
 def test_a_median_beyond_its_bound_is_named():
-    found = [(row(100 * GIB, is_transformer=False), report(105 * GIB))]
-    assert tables.broken_bounds(found)[0].startswith("conv nets: the median error is 5.00%, at most 4%")
+    found = [(row(100 * GIB, is_transformer=False), report(108 * GIB))]
+    assert tables.broken_bounds(found)[0].startswith("conv nets: the median error is 8.00%, it was at most 7%")
     assert tables.broken_bounds([(row(1000), report(1009))]) == []
 
 
@@ -72,20 +76,23 @@ def test_the_file_is_read():
     assert {row.zero_grad for row in rows} == {"start", "before-backward", "end"}
     # LLMem has nothing to say of conv nets and of T5.
     assert sum(row.peers["LLMem"] is not None for row in rows) == 6
+    # What decides how the runs are made is not what they are compared with.
+    apart = score.read_apart(ROOT / "bench" / "data" / "kept_apart.csv", 12 * GIB)
+    assert len(apart) == 6 and not {row.name for row in apart} & {row.name for row in rows if row.gpu == "RTX 3060"}
 
 
 def test_results_keep_the_bounds():
     path = ROOT / "bench" / "results" / "accuracy.json"
     summed = next(table for table in json.loads(path.read_text())["tables"] if table["title"] == "Summed up")
     ours = {row[0]: row for row in summed["rows"] if row[1] == "**Fathom**"}
-    assert ours["transformers that fit"][3] <= 0.01 and ours["conv nets that fit"][3] <= 0.04
+    assert ours["transformers that fit"][3] <= tables.BOUNDS[True] and ours["conv nets that fit"][3] <= tables.BOUNDS[False]
     assert ours["transformers"][-1] == ours["conv nets"][-1] == 0, "wrong verdicts"
     programs = next(table for table in json.loads(path.read_text())["tables"] if "snapshots" in table["title"])
     assert published.broken(programs["rows"]) == []
 
 
 def test_a_row_end_to_end(fathom):
-    """T5-small at batch 29: with addresses in another order it reserves 7 % more."""
+    """T5-small at batch 29, which reserves 7 % more where a workspace lies in another block."""
     python = ROOT / ".venvs" / "accuracy" / "bin" / "python"
     if not python.exists():
         missing(python, "make .venvs/accuracy/torch.stamp")
