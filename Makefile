@@ -2,7 +2,7 @@
 # make test    every test; make build: the command and a Python with torch; make fmt lint: tidy
 # make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
 # make cases   runs the case studies of examples/ again and writes their tables
-# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make bench bench-page bench-allocator: speed
+# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make bench bench-quick bench-page bench-allocator: speed
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +11,7 @@ FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python wheel test-wheel fmt lint fuzz cases bench bench-page bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python wheel test-wheel fmt lint fuzz cases bench bench-quick bench-page bench-allocator clean
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -67,8 +67,13 @@ checker:
 cases: build
 	$(VENV)/bin/python examples/cases.py --two
 
-bench: build $(VENV)/test.stamp
-	$(VENV)/bin/python bench/step.py
+# An hour on two cores; `make bench-quick` minutes, for the bounds alone.
+bench: build .venvs/peers/peers.stamp
+	for each in peers speed scale rust planner; do $(PYTHON) bench/$$each.py || exit 1; done
+	$(PYTHON) bench/publish.py
+
+bench-quick: build .venvs/peers/peers.stamp
+	for each in peers speed scale rust planner; do $(PYTHON) bench/$$each.py --quick || exit 1; done
 
 # A page of a million events in a real browser.
 bench-page: build checker $(VENV)/test.stamp
@@ -76,7 +81,7 @@ bench-page: build checker $(VENV)/test.stamp
 
 bench-allocator:
 	cargo bench --quiet -p allocator -p snapshot
-	$(PYTHON) bench/snapshot_speed.py
+	$(PYTHON) bench/rust.py --quick
 
 # torch comes alone: of NVIDIA's packages only cuDNN is needed, which is asked for workspaces.
 $(VENV)/torch.stamp: requirements/torch.txt requirements/runtime.txt
@@ -92,6 +97,14 @@ $(VENV)/test.stamp: $(VENV)/torch.stamp requirements/test.txt
 .venvs/%/torch.stamp: requirements/runtime.txt
 	$(PYTHON) -m venv .venvs/$*
 	.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torch==$* -r requirements/runtime.txt -r requirements/pytest.txt
+	touch $@
+
+# The peers of bench/: they see the packages of .venv, torch among them.
+.venvs/peers/peers.stamp: $(VENV)/test.stamp bench/requirements-peers.txt
+	$(PYTHON) -m venv .venvs/peers
+	$(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> $$(.venvs/peers/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
+	.venvs/peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r bench/requirements-peers.txt
 	touch $@
 
 clean:

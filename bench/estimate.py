@@ -2,7 +2,7 @@
 
     estimate.py TOOL MODEL [STEPS]
 
-TOOL is a function of this file or `phantom`, MODEL a file of bench/models. The answer has `bytes` (the peak, or what the
+TOOL is a function of this file or `phantom`, MODEL a file of bench/models, with a size where it takes one (`llama:13B`). The answer has `bytes` (the peak, or what the
 tool takes for it), `build` and `steps` in seconds: the clock starts when everything is imported. A tool that fails answers
 with `error`. `bench/tools.py` starts this with the phantom's libraries, which torch's CUDA build needs to be imported.
 """
@@ -160,10 +160,11 @@ def deepspeed(build, steps, clock):
 
 
 def main(tool, model, steps):
-    build = importlib.import_module(model).build
+    name, *sizes = model.split(":")
+    made = importlib.import_module(name).build
     clock, answer = Clock(), {}
     try:
-        answer["bytes"] = globals()[tool](build, steps, clock)
+        answer["bytes"] = globals()[tool](lambda device: made(device, *sizes), steps, clock)
         answer |= {"build": clock.build, "steps": clock.steps}
     except Exception as error:
         answer["error"] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"

@@ -7,7 +7,6 @@ Models are those that people train, of PyTorch, torchvision, timm, transformers,
 
 import contextlib
 import dataclasses
-import sys
 from collections.abc import Callable
 
 import torch
@@ -40,10 +39,10 @@ class Training:
         self.optimizer.zero_grad()
 
 
-def run(build):
-    """The script: trains on the card for so many steps as its first argument says."""
-    training = build("cuda")
-    for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else STEPS):
+def run(build, *sizes):
+    """The script: trains on the card."""
+    training = build("cuda", *sizes)
+    for _ in range(STEPS):
         training.step()
 
 
