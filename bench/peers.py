@@ -26,9 +26,9 @@ PEERS = {
 QUICK = ("resnet50", "lstm")
 
 ABOUT = """Ten trainings of two steps each, built by the same code for every tool. The reference is PyTorch's own
-`max_memory_allocated`, with its caching allocator at work on a phantom A100 and nothing of Fathom's in the process.
-`fathom run` is the same allocator watched by the recorder: its column shows that watching changes nothing, not that cards
-behave so, which only measured cards can show (see accuracy). Fake tensors are asked twice, by `MemTracker` of
+`max_memory_allocated`, with its caching allocator at work on a phantom A100 and no recorder. `fathom run` is the same
+allocator watched by the recorder: its column shows that watching changes nothing, not that cards behave so, which only
+measured cards can show (see accuracy). Fake tensors are asked twice, by `MemTracker` of
 `torch.distributed._tools` and by adding up the storages that are alive; both see two steps. The others look at the model:
 torchinfo's `summary` (its estimated total), the arithmetic of `accelerate estimate-memory` (training with Adam) on our
 model instead of one from the hub, and DeepSpeed's `estimate_zero2_model_states_mem_needs` for one card. They do not claim
@@ -40,7 +40,7 @@ def answers(model, keep):
     path = keep / f"peers-{model}.json" if keep else None
     if path and path.exists():
         return json.loads(path.read_text())
-    found = {"PyTorch": tools.estimate("phantom", model), "fathom": {"bytes": tools.report(model)["peak"]["allocated_bytes"]}}
+    found = {"PyTorch": tools.recorded(model, flags=("--record", "off")), "fathom": {"bytes": tools.report(model)["peak"]["allocated_bytes"]}}
     found |= {column: tools.estimate(tool, model) for column, tool in PEERS.items()}
     print(tools.NAMES[model], {column: each.get("bytes", each.get("error")) for column, each in found.items()}, flush=True)
     if path:
