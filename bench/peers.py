@@ -26,7 +26,8 @@ PEERS = {
 QUICK = ("resnet50", "lstm")
 
 ABOUT = """Ten trainings of two steps each, built by the same code for every tool. The reference is PyTorch's own
-`max_memory_allocated`, with its caching allocator at work on a phantom A100 and no recorder. `fathom run` is the same
+`max_memory_allocated`, with its caching allocator at work on a phantom A100 and no recorder, but
+true values of small tensors, which shapes and branches of some of these models depend on. `fathom run` is the same
 allocator watched by the recorder: its column shows that watching changes nothing, not that cards behave so, which only
 measured cards can show (see accuracy). Fake tensors are asked twice, by `MemTracker` of
 `torch.distributed._tools` and by adding up the storages that are alive; both see two steps. The others look at the model:
@@ -40,9 +41,10 @@ def answers(model, keep):
     path = keep / f"peers-{model}.json" if keep else None
     if path and path.exists():
         return json.loads(path.read_text())
-    found = {"PyTorch": tools.recorded(model, flags=("--record", "off")), "fathom": {"bytes": tools.report(model)["peak"]["allocated_bytes"]}}
+    ours = {"bytes": tools.report(model)["peak"]["allocated_bytes"]}
+    found = {"PyTorch": tools.recorded(model, flags=("--record", "off")), "fathom": ours}
     found |= {column: tools.estimate(tool, model) for column, tool in PEERS.items()}
-    print(tools.NAMES[model], {column: each.get("bytes", each.get("error")) for column, each in found.items()}, flush=True)
+    print(model, {column: each.get("bytes", each.get("error")) for column, each in found.items()}, flush=True)
     if path:
         path.write_text(json.dumps(found))
     return found
