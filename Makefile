@@ -2,7 +2,8 @@
 # make test    every test; make build: the command and a Python with torch; make fmt lint: tidy
 # make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
 # make cases   runs the case studies of examples/ again and writes their tables
-# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make bench bench-page bench-allocator: speed; bench-accuracy: real cards
+# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz
+# make bench   measures docs/benchmarks.md anew; make bench-quick: its bounds, in minutes; make bench-allocator: criterion
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,8 +11,14 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --n
 FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
+QUICK := accuracy peers speed scale rust planner
+BENCHES := $(QUICK) ranks largest fit_cases
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python wheel test-wheel fmt lint fuzz cases bench bench-page bench-allocator bench-accuracy clean
+# One environment sees the packages of another.
+packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
+
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python wheel test-wheel fmt lint fuzz cases bench bench-quick bench-page bench-allocator clean
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -67,8 +74,14 @@ checker:
 cases: build
 	$(VENV)/bin/python examples/cases.py --two
 
-bench: build $(VENV)/test.stamp
-	$(VENV)/bin/python bench/step.py
+# Some two hours on two cores, on an idle machine. Each part can be measured by itself, and one that fails stops no other.
+bench: build checker .venvs/peers/peers.stamp .venvs/accuracy/accuracy.stamp
+	for each in $(BENCHES); do $(VENV)/bin/python bench/$$each.py || echo "$$each: failed"; done
+	$(PYTHON) bench/publish.py
+
+# The bounds alone, in minutes.
+bench-quick: build .venvs/peers/peers.stamp .venvs/accuracy/accuracy.stamp
+	for each in $(QUICK); do $(VENV)/bin/python bench/$$each.py --quick || exit 1; done
 
 # A page of a million events in a real browser.
 bench-page: build checker $(VENV)/test.stamp
@@ -76,7 +89,6 @@ bench-page: build checker $(VENV)/test.stamp
 
 bench-allocator:
 	cargo bench --quiet -p allocator -p snapshot
-	$(PYTHON) bench/snapshot_speed.py
 
 # torch comes alone: of NVIDIA's packages only cuDNN is needed, which is asked for workspaces.
 $(VENV)/torch.stamp: requirements/torch.txt requirements/runtime.txt
@@ -94,14 +106,19 @@ $(VENV)/test.stamp: $(VENV)/torch.stamp requirements/test.txt
 	.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torch==$* -r requirements/runtime.txt -r requirements/pytest.txt
 	touch $@
 
-# The environment of the runs that others measured on real cards, and those runs: about fifteen minutes.
-.venvs/accuracy/torch.stamp: bench/requirements-accuracy.txt requirements/runtime.txt
+# The environment of the runs that others measured on real cards; it sees the packages of torch 2.6.0.
+.venvs/accuracy/accuracy.stamp: .venvs/2.6.0/torch.stamp bench/requirements-accuracy.txt
 	$(PYTHON) -m venv .venvs/accuracy
-	.venvs/accuracy/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r bench/requirements-accuracy.txt -r requirements/runtime.txt
+	$(call beside,.venvs/2.6.0,.venvs/accuracy)
+	.venvs/accuracy/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r bench/requirements-accuracy.txt
 	touch $@
 
-bench-accuracy: build .venvs/accuracy/torch.stamp
-	$(PYTHON) bench/accuracy.py
+# The peers of bench/: they see the packages of .venv, torch among them.
+.venvs/peers/peers.stamp: $(VENV)/test.stamp bench/requirements-peers.txt
+	$(PYTHON) -m venv .venvs/peers
+	$(call beside,$(VENV),.venvs/peers)
+	.venvs/peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r bench/requirements-peers.txt
+	touch $@
 
 clean:
 	rm -rf target $(VENV) .venvs

@@ -95,7 +95,7 @@ def main(folder, quick):
 
 if __name__ == "__main__":
     if not PYTHON.exists():
-        raise SystemExit(f"error: {PYTHON} is missing\nhint: make .venvs/accuracy/torch.stamp, or set BENCH_PYTHON")
+        raise SystemExit(f"error: {PYTHON} is missing\nhint: make .venvs/accuracy/accuracy.stamp, or set BENCH_PYTHON")
     words = [word for word in sys.argv[1:] if word != "--quick"]
     if words:
         Path(words[0]).mkdir(parents=True, exist_ok=True)

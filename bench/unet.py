@@ -39,10 +39,11 @@ class UNet(nn.Module):
         return self.head(x)
 
 
-model = UNet().cuda()
-optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
-while True:
-    images = torch.randn(16, 3, 128, 128, device="cuda")
-    (model(images) - images).square().mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
+if __name__ == "__main__":
+    model = UNet().cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+    while True:
+        images = torch.randn(16, 3, 128, 128, device="cuda")
+        (model(images) - images).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()

@@ -22,12 +22,13 @@ class Stacks:
             parts.append((code, frame.f_lasti))
             frame = frame.f_back
         number, numbers = known, self.numbers
-        for part in reversed(parts):
-            key = (number, part)
+        for code, at in reversed(parts):
+            # By its address, which is its own since `entries` keeps it: the hash of a code object reads all of it.
+            key = (number, id(code), at)
             found = numbers.get(key)
             if found is None:
                 found = numbers[key] = len(self.entries)
-                self.entries.append((number, *part))
+                self.entries.append((number, code, at))
             number = found
         return number
 
@@ -59,10 +60,10 @@ class Stacks:
         return None
 
     def line(self, code, at):
-        line = self.places.get((code, at))
+        line = self.places.get((id(code), at))
         if line is None:
             lines = (line for start, end, line in code.co_lines() if start <= at < end)
-            line = self.places[(code, at)] = next(lines, None) or code.co_firstlineno
+            line = self.places[(id(code), at)] = next(lines, None) or code.co_firstlineno
         return line
 
 

@@ -17,6 +17,8 @@ def _getters():
     names = "shape device dtype is_cuda requires_grad grad_fn ndim layout is_leaf is_sparse is_quantized is_meta"
     names += " grad _grad data _base itemsize nbytes is_nested is_mkldnn is_cpu is_xla names _version retains_grad output_nr"
     found = {getattr(T, name).__get__ for name in names.split() if hasattr(T, name)}
+    # These give a tensor another part, they compute nothing; `zero_grad` does it to every parameter.
+    found |= {getattr(T, name).__set__ for name in ("grad", "data", "requires_grad")}
     methods = "size dim numel stride storage_offset is_contiguous data_ptr element_size is_floating_point is_complex"
     methods += " untyped_storage is_conj is_neg __len__ get_device nelement ndimension register_hook requires_grad_"
     methods += " register_post_accumulate_grad_hook is_inference is_shared is_pinned type has_names is_same_size"
@@ -24,6 +26,9 @@ def _getters():
 
 
 PLAIN_GETTERS = _getters()
+
+# What these give has no values yet: computing them would only touch memory, page by page.
+UNDEFINED = {torch.empty, torch.empty_like, torch.empty_strided, T.new_empty, T.new_empty_strided}
 
 RANDOM = ("rand", "normal", "uniform", "bernoulli", "dropout", "multinomial", "poisson", "exponential",
           "cauchy", "geometric", "log_normal", "rrelu")  # fmt: skip

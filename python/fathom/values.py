@@ -43,12 +43,16 @@ class Values:
         if special is not None and is_on_card(args, kwargs):
             return special(self, func, args, kwargs)
         result = func(*args, **kwargs)
+        if func in rules.UNDEFINED:
+            return result
         if isinstance(result, rules.NOT_TENSORS) and not rules.writes(func, result):
             return result
         return self.complete(func, args, kwargs, result)
 
     def complete(self, func, args, kwargs, result):
         """The function has run: small results are filled in if all is small, else they are zero."""
+        if type(result) is torch.Tensor and result.numel() > SMALL_ELEMENTS:
+            return result  # by far the most calls: nothing small is made
         if has_large(args) or has_large((result,)) or has_large(kwargs.values()):
             self.clear(args, result)
             return result

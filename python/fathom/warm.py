@@ -84,6 +84,7 @@ class Server:
 def prepare(words, is_alone):
     """Imports torch and, unless it is to be alone, what the script imports besides. Whether the card is untouched."""
     import ctypes
+    import gc
 
     import torch  # noqa: F401
 
@@ -95,6 +96,10 @@ def prepare(words, is_alone):
                 __import__(name)
             except Exception:  # the script itself will meet it, in its own way
                 pass
+    load_doorway(os.path.dirname(os.path.abspath(__file__)))
+    # What libraries made is nobody's garbage: neither a collection nor the recorder's searches look at it in a trial.
+    gc.collect()
+    gc.freeze()
     return ctypes.CDLL(None).fathom_is_settled() == 0
 
 
@@ -116,8 +121,8 @@ def adopt(request):
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
 
-def open_doorway(folder):
-    """As the phantom does it in a process that imports torch by itself."""
+def load_doorway(folder):
+    """Our package, ready to be opened in a trial: nothing is installed yet."""
     import importlib.util
 
     place, inside = f"{folder}/__init__.py", [folder]
@@ -126,8 +131,16 @@ def open_doorway(folder):
     sys.modules["fathom"] = module
     spec.loader.exec_module(module)
     import fathom.doorway
+    import fathom.recorder
+    import fathom.watch  # noqa: F401
 
-    fathom.doorway.ready()
+
+def leave_exit_to_parent():
+    """What libraries want done when the process ends is not for a trial to do: folders of theirs are still in use."""
+    import weakref
+
+    for finalizer in list(weakref.finalize._registry):
+        finalizer.atexit = False
 
 
 def become_main(words):
@@ -193,7 +206,6 @@ def load(name, path):
 
 
 def start():
-    folder = os.path.dirname(os.path.abspath(__file__))
     is_alone = sys.argv[1] == "--alone"
     words = sys.argv[1 + is_alone :]
     sys.path[0] = os.getcwd() if words[0] == "-m" else os.path.dirname(os.path.realpath(words[0]))
@@ -206,7 +218,8 @@ def start():
     server.answer(ready=is_untouched)
     request = server.serve()
     adopt(request)
-    open_doorway(folder)
+    leave_exit_to_parent()
+    sys.modules["fathom"].doorway.ready()
     run_to_end(become_main(request["words"]))
 
 

@@ -262,7 +262,8 @@ class Watch:
             self.recorder.finish()
         self.end = self.end or {"kind": "exit"}
         self.write()
-        time.sleep(0.05)  # autograd's threads drop their last Python objects before Python ends, else they abort
+        if "fathom_warm" not in sys.modules:  # a trial ends without taking Python down
+            time.sleep(0.05)  # autograd's threads drop their last Python objects before Python ends, else they abort
 
     # -- the file ---------------------------------------------------------------------------------
 
