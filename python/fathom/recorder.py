@@ -12,7 +12,7 @@ import sys
 
 import torch
 
-from . import history, join, workspaces
+from . import deferred, history, join, workspaces
 from .areas import Areas
 from .backward import Backward, Saved
 from .facts import LOOKS, Facts
@@ -216,13 +216,14 @@ class Recorder:
         areas = self.areas.take()
         self.older.update(parts)
         spaces = self.workspaces.take()
+        waits = deferred.take() if self.join.is_exact else None
         snapshot = self.history.take()
         for device, trace in enumerate(snapshot["device_traces"]):
             writer = self.writer(device)
             if writer is not None:
                 serials = list(self.join.serials(device, trace))
                 mine = [mark for mark in marks if mark[1] == device]
-                writer.write(trace, serials, mine, self.older, (casts, spaces, areas), self.notes.named)
+                writer.write(trace, serials, mine, self.older, (casts, spaces, areas, waits), self.notes.named)
         self.join.forget()
         self.older = parts
         self.trim()

@@ -298,6 +298,8 @@ impl Pass {
                     self.lives.list[index as usize].holder = by;
                 }
             }
+            // When streams are done changes what is reserved, not what is allocated.
+            Mark::Deferred | Mark::Idle { .. } => {}
         }
     }
 

@@ -186,4 +186,12 @@ pub enum Mark {
         /// E.g. `the result of train.py:18`.
         by: TextId,
     },
+    /// The free that was requested last is deferred: it waits for work of other streams.
+    Deferred,
+    /// A deferred free would have completed by now on any card: the host has waited for a stream that
+    /// it waits for. The last such mark of a free counts.
+    Idle {
+        /// Which of the recording's deferred frees, from 0.
+        free: u32,
+    },
 }

@@ -62,6 +62,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         out_of_memory,
         failure,
         ranks: None,
+        deferred: None,
         notes: Vec::new(),
     };
     if settings.card.is_none() && verdict == Verdict::Fits {

@@ -115,7 +115,7 @@ fn places() -> impl Strategy<Value = (u64, Pool)> {
 }
 
 fn raw_events() -> impl Strategy<Value = Event> {
-    (0u8..13, any::<(u64, u64, u32)>(), places(), 0..Phase::ALL.len(), 0..Category::ALL.len())
+    (0u8..15, any::<(u64, u64, u32)>(), places(), 0..Phase::ALL.len(), 0..Category::ALL.len())
         .prop_map(|(kind, (address, size, number), (stream, pool), phase, category)| match kind {
             0 => Event::Alloc { address, size, stream, owner: OwnerId(number), pool },
             1 => Event::FreeRequested { address, size },
@@ -133,6 +133,8 @@ fn raw_events() -> impl Strategy<Value = Event> {
             }),
             10 => Event::Mark(Mark::Owner { address, owner: OwnerId(number) }),
             11 => Event::Mark(Mark::Holder { address, by: TextId(number) }),
+            12 => Event::Mark(Mark::Deferred),
+            13 => Event::Mark(Mark::Idle { free: number }),
             _ => Event::Mark(Mark::Tensor { address, what: TextId(number) }),
         })
 }
