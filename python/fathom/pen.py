@@ -3,7 +3,7 @@
 import torch
 
 from .deferred import Deferred
-from .recording_file import ACTIONS, ALLOC, CATEGORIES, DEFERRED, IDLE, NAME, OOM, OWNER, PHASE, ROW, TENSOR, Writer
+from .recording_file import ACTIONS, ALLOC, AREA, CATEGORIES, DEFERRED, IDLE, NAME, OOM, OWNER, PHASE, ROW, TENSOR, Writer
 
 CASTS, WORKSPACE = CATEGORIES.index("casts"), CATEGORIES.index("workspace")
 
@@ -60,8 +60,10 @@ class Pen:
             third = self.owner(parts.get(serial), entry)
             rows.append(pack(kind, 0, place, third, address, size))
             if serial in areas:
-                category, name = areas[serial]
-                self.mark((0, 0, NAME, CATEGORIES.index(category), name, address))
+                category, name, area = areas[serial]
+                self.mark((0, 0, AREA, 0, area, address))
+                if category is not None:
+                    self.mark((0, 0, NAME, CATEGORIES.index(category), name, address))
             if serial in casts or (serial, address) in spaces:
                 self.name_inside(serial, address, size, casts, spaces)
         for mark in marks[next_mark:]:
