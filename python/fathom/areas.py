@@ -18,7 +18,7 @@ UNSHARDED, COMMUNICATION = "unsharded_weights", "communication"
 
 def of_group(text):
     """FSDP2 calls a group of parameters by the module that was sharded."""
-    return lambda group: f"{text} {getattr(group, '_module_fqn', None) or 'the root module'}"
+    return lambda group, *_: f"{text} {getattr(group, '_module_fqn', None) or 'the root module'}"
 
 
 def of_stage(text):

@@ -22,6 +22,10 @@ pub(crate) fn areas(recording: &Recording, alive: &[&Life]) -> Vec<AreaBytes> {
             continue;
         }
         let (name, part) = text.rsplit_once(PART).unwrap_or((text, ""));
+        // What a micro-batch leaves behind, such as its output, is no longer in flight.
+        if !part.is_empty() && life.category != Category::Activations {
+            continue;
+        }
         let (bytes, count, parts) = found.entry(name).or_default();
         *bytes += life.block;
         *count += 1;
