@@ -29,6 +29,10 @@ RANDOM = ("rand", "normal", "uniform", "bernoulli", "dropout", "multinomial", "p
           "cauchy", "geometric", "log_normal", "rrelu")  # fmt: skip
 
 
+# Pieces of a tensor, which hold what it holds: nothing is to be filled in, and there may be thousands of them.
+PIECES = {getattr(owner, name) for owner in (torch, T) for name in ("chunk", "split", "unbind")}
+
+
 def is_random(func):
     name = getattr(func, "__name__", "")
     return any(word in name for word in RANDOM)

@@ -43,6 +43,8 @@ class Values:
         if special is not None and is_on_card(args, kwargs):
             return special(self, func, args, kwargs)
         result = func(*args, **kwargs)
+        if func in rules.PIECES:
+            return result
         if isinstance(result, rules.NOT_TENSORS) and not rules.writes(func, result):
             return result
         return self.complete(func, args, kwargs, result)

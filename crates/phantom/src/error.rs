@@ -145,7 +145,8 @@ pub(crate) fn nvrtc_text(code: c_int) -> *const c_char {
 }
 
 pub(crate) fn nccl_text(code: c_int) -> *const c_char {
-    library_text(code)
+    // Out of memory is the one failure of CUDA that NCCL meets here.
+    if code == 1 { c"out of memory".as_ptr() } else { library_text(code) }
 }
 
 pub(crate) fn nvml_text(code: c_int) -> *const c_char {
