@@ -16,7 +16,7 @@ FLAGS = ("--gpu", "rtx3090", "--timeout", "100")
 
 WAYS = """fsdp2:2:0 fsdp2:8:0 fsdp2:64:0 fsdp2:4096:0 fsdp2_keep:8:0 ddp:2:0 ddp_views:2:0 fsdp2_mixed:2:0 fsdp2_offload:2:0
 hybrid:16:0:8 tensor_parallel:4:1 sequence_parallel:4:1 experts:4:0 fsdp1:4:0 zero:4:0
-pipeline_static:4:0 pipeline_static:4:1 pipeline_static:4:2 pipeline_static:4:3""".split()
+pipeline_static:4:0 pipeline_static:4:1 pipeline_static:4:2 pipeline_static:4:3 shapes:4:0 shapes:4:3""".split()
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +27,7 @@ def ways(fathom, tmp_path_factory):
     done = fathom.command("run", *flags, "--", PYTHON, SCRIPTS / "ranks_all.py", folder, *WAYS, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "fathom: " not in done.stderr, done.stderr
+    lengths = [line for line in done.stdout.splitlines() if line.startswith("LENGTHS ")]
 
     def explained(way):
         name = (folder / way).read_text()
@@ -37,7 +38,7 @@ def ways(fathom, tmp_path_factory):
         return way, json.loads(answer.stdout)
 
     with ThreadPoolExecutor(2) as pool:
-        return dict(pool.map(explained, WAYS))
+        return {**dict(pool.map(explained, WAYS)), "lengths": sorted(lengths)}
 
 
 def categories(answer):
@@ -135,6 +136,14 @@ def test_micro_batches_in_flight(ways, rank):
     assert flying["bytes"] >= flying["parts"] * 2 * BLOCKS * ROWS * 4 * WIDTH * 4
 
 
+def test_shapes_that_depend_on_the_rank(ways):
+    """A rank has its own shapes, truly; what it is told of the others' are its own, and nothing waits."""
+    assert ways["lengths"] == [f"LENGTHS 0 {[1024] * 4}", f"LENGTHS 3 {[4096] * 4}"]
+    first, last = (ways[f"shapes:4:{rank}"]["peak"]["allocated_bytes"] for rank in (0, 3))
+    # Rank 3 has four times the rows: its input and its output are larger by three times those of rank 0.
+    assert last - first >= 2 * 3 * 1024 * WIDTH * 4
+
+
 # -- commands of their own -----------------------------------------------------------------------------------------------
 
 LAUNCHERS = {
@@ -184,10 +193,9 @@ def commands(fathom):
         "values": world(4, "ranks_values", flags=("--ranks", "0,2", *all_steps)),
         "sequence": world(2, "ranks_sequence", "nccl", flags=(*both, *all_steps)),
         "sequence of real processes": lambda: fathom(*torchrun, flags=("--timeout", "100", *all_steps)),
-        "shapes": world(4, "ranks_shapes", flags=("--ranks", "0,last", *all_steps)),
         "objects": world(2, "ranks_server", "objects", flags=both),
-        "store": world(2, "ranks_server", "store", flags=both),
-        "rpc": world(2, "ranks_server", "rpc", flags=both),
+        "store": world(2, "ranks_server", "store"),
+        "rpc": world(2, "ranks_server", "rpc"),
         "another world": world(8, "ranks_spawn", "4"),
         "several cards": lambda: fathom.code(SEVERAL_CARDS, flags=("--gpus", "3", *all_steps), env={"FATHOM_STRICT": "1"}),
     }
@@ -268,16 +276,6 @@ def test_the_same_collectives_as_in_two_real_processes(runs):
     assert calls(ours.stdout) == calls(real.stdout)
 
 
-def test_shapes_that_depend_on_the_rank(runs):
-    """A rank has its own shapes, truly; what it is told of the others' are its own, and nothing waits."""
-    report, done, seconds = runs["shapes"]
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert seconds < 90
-    assert f"LENGTHS 0 {[1024] * 4}" in done.stdout and f"LENGTHS 3 {[4096] * 4}" in done.stdout
-    first, last = report["ranks"]
-    assert report["world"]["worst_rank"] == 3
-    # Rank 3 has four times the rows: its input, its output and the output's gradient are larger by three times as many.
-    assert last["peak_allocated_bytes"] - first["peak_allocated_bytes"] >= 2 * 3 * 1024 * WIDTH * 4
 
 
 def test_several_cards_in_one_process(runs):
@@ -303,8 +301,10 @@ def swept(fathom, path, *words):
 
 
 def test_the_fewest_cards(fathom, tmp_path):
-    sweep = swept(fathom, tmp_path / "sweep.json", "--vary", "world-size=2,8,64", "--memory", "640MiB,800MiB")
+    sweep = swept(fathom, tmp_path / "sweep.json", "--vary", "world-size=2,8,64", "--memory", "1150MiB,1400MiB")
     fits = {(point["values"]["world-size"], point["gpu"]): point["verdict"] == "fits" for point in sweep["points"]}
+    # NCCL is taken to need 544 MiB between two of these cards and 688 MiB among more: nothing else fits the first.
+    assert not any(is_fit for (_, gpu), is_fit in fits.items() if gpu.startswith("1.12"))
     for row in sweep["fewest"]:
         ranks = [int(size) for (size, gpu), is_fit in fits.items() if gpu == row["gpu"] and is_fit]
         assert row["ranks"] == min(ranks, default=None)

@@ -16,8 +16,6 @@ from .value_rules import PLAIN_GETTERS
 # Tensors that nobody has made a class of his own of.
 PLAIN = {torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)}
 
-NEW_EMPTY = torch.Tensor.new_empty
-
 
 class Functions(TorchFunctionMode):
     def __init__(self):
@@ -27,7 +25,7 @@ class Functions(TorchFunctionMode):
         self.is_forked = False
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if func in PLAIN_GETTERS or is_nothing(func, args) or torch.compiler.is_compiling() or (self.is_forked and is_loading()):
+        if func in PLAIN_GETTERS or torch.compiler.is_compiling() or (self.is_forked and is_loading()):
             return func(*args, **kwargs or {})
         if self.recorder is None:
             return self.run(func, args, kwargs or {})
@@ -43,11 +41,6 @@ class Functions(TorchFunctionMode):
         if self.values is None:
             return func(*args, **kwargs)
         return self.values.run(func, args, kwargs)
-
-
-def is_nothing(func, args):
-    """FSDP2 makes a tensor without elements for each parameter and each rank that has nothing of it: thousands."""
-    return func is NEW_EMPTY and len(args) == 2 and type(args[1]) is int and args[1] == 0
 
 
 def is_loading():

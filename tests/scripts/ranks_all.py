@@ -1,6 +1,6 @@
 """Ranks of many worlds, each a fork of one process: `fathom run --steps 0 --out DIR -- python ranks_all.py FOLDER CASE…`.
 
-A case is WAY:SIZE:RANK[:CARDS], with a way of ranks.py and as many cards in a node. What a launcher would set is set in
+A case is WAY:SIZE:RANK[:CARDS], with a way of ranks.py, or `shapes`, and as many cards in a node. What a launcher would set is set in
 the fork, before it joins its world. FOLDER/<case> says in which process it ran and on which card: its recording is
 DIR/recording.<pid>.<card>.fathom.
 """
@@ -18,6 +18,7 @@ import torch.distributed.tensor.parallel  # noqa: F401
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import forks
 import ranks
+import ranks_shapes
 
 STEPS = 3
 
@@ -35,7 +36,7 @@ def join(size, rank, cards, letters):
 def run(case, folder):
     way, size, rank, *cards = case.split(":")
     join(int(size), int(rank), int(cards[0]) if cards else min(int(size), 8), folder / "letters" / case)
-    ranks.run(way, STEPS)
+    ranks_shapes.main() if way == "shapes" else ranks.run(way, STEPS)
     (folder / case).write_text(f"{os.getpid()}.{torch.cuda.current_device()}")
 
 

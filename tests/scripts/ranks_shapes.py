@@ -25,7 +25,7 @@ def main():
         optimizer.zero_grad()
     lengths = [torch.zeros(1, dtype=torch.long, device="cuda") for _ in range(size)]
     dist.all_gather(lengths, torch.tensor([len(out)], device="cuda"))
-    print("LENGTHS", rank, [int(length) for length in lengths])
+    print("LENGTHS", rank, [int(length) for length in lengths], flush=True)
 
 
 if __name__ == "__main__":
