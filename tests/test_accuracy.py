@@ -95,7 +95,7 @@ def test_a_row_end_to_end(fathom):
     """T5-small at batch 29, which reserves 7 % more where a workspace lies in another block."""
     python = ROOT / ".venvs" / "accuracy" / "bin" / "python"
     if not python.exists():
-        missing(python, "make .venvs/accuracy/torch.stamp")
+        missing(python, "make .venvs/accuracy/accuracy.stamp")
     words = ("--model", "T5-small", "--optimizer", "AdamW", "--batch", "29")
     flags = ("--gpu", "rtx4060", "--steps", "0", "--record", "off")
     answer, done = fathom(python, ROOT / "bench" / "real_cards" / "train.py", *words, flags=flags)

@@ -1,11 +1,15 @@
-"""What distributed training allocates for itself: gathered weights, buffers of collectives, buckets, received batches.
+"""What distributed training allocates for itself: gathered weights, buffers of collectives, buckets, micro-batches.
 
 Nothing in these tensors says what they are for, but the method that makes them does. While one of the methods below
-runs, everything that is allocated gets the method's name; a stronger name, such as a gradient's, still wins.
+runs, everything that is allocated belongs to its area. Most areas also say what their tensors are: then these get a
+name, unless a stronger one, such as a gradient's, is known. Parts of one area, such as micro-batches, have a number
+after `#`.
 """
 
 import functools
+import itertools
 
+from .graph import is_made
 from .guard import guarded
 from .later import when_imported
 
@@ -14,33 +18,56 @@ UNSHARDED, COMMUNICATION = "unsharded_weights", "communication"
 
 def of_group(text):
     """FSDP2 calls a group of parameters by the module that was sharded."""
-    return lambda group: f"{text} {getattr(group, '_module_fqn', None) or 'the root module'}"
+    return lambda group, *_: f"{text} {getattr(group, '_module_fqn', None) or 'the root module'}"
 
 
 def of_stage(text):
-    return lambda stage: f"{text} {getattr(stage, 'stage_index', '')}"
+    return lambda stage, *_: f"{text} {getattr(stage, 'stage_index', '')}"
 
 
-def always(text):
-    return lambda _: text
+def micro_batch(stage, chunk, *_):
+    return f"micro-batches in flight of stage {getattr(stage, 'stage_index', '')}#{chunk}"
 
 
 FSDP2 = "torch.distributed.fsdp._fully_shard._fsdp_param_group"
 FSDP1 = "torch.distributed.fsdp._flat_param"
+FSDP1_HOOKS = "torch.distributed.fsdp._runtime_utils"
+ZERO = "torch.distributed.optim.zero_redundancy_optimizer"
 STAGE = "torch.distributed.pipelining.stage"
-BUCKETS = always("gradient buckets of DistributedDataParallel")
+DDP = "torch.nn.parallel.distributed"
+DTENSOR = "torch.distributed.tensor"
+FUNCTIONAL = "torch.distributed._functional_collectives"
+BUCKETS, EXPERTS, REDISTRIBUTED = "gradient buckets (DDP)", "all-to-all buffers of experts", "redistributed tensors (DTensor)"
+DEEPSPEED, STAGE3, FETCHER = "deepspeed.runtime.zero", "DeepSpeedZeroOptimizer_Stage3", "PartitionedParameterCoordinator"
+ZERO_BUCKETS, ZERO_WEIGHTS = "gradient buckets (DeepSpeed)", "gathered weights (DeepSpeed)"
+ZERO_GRADIENTS = "partitions and buckets of gradients (DeepSpeed)"
+RECEIVED, RECEIVED_GRADIENTS = of_stage("received activations of stage"), of_stage("received gradients of stage")
 
-# Module, class, method, category, name.
+# Module, class or None, function, category or None, name, area; names and areas may be functions of the arguments.
 METHODS = [
-    (FSDP2, "FSDPParamGroup", "unshard", COMMUNICATION, of_group("all-gather of")),
-    (FSDP2, "FSDPParamGroup", "wait_for_unshard", UNSHARDED, of_group("gathered weights of")),
-    (FSDP2, "FSDPParamGroup", "post_backward", COMMUNICATION, of_group("reduce-scatter of")),
-    (FSDP1, "FlatParamHandle", "unshard", UNSHARDED, always("gathered weights of FullyShardedDataParallel")),
-    ("torch.nn.parallel.distributed", "DistributedDataParallel", "_ddp_init_helper", COMMUNICATION, BUCKETS),
-    ("torch.distributed", "Reducer", "_rebuild_buckets", COMMUNICATION, BUCKETS),
-    (STAGE, "PipelineStage", "_create_act_recv_info", COMMUNICATION, of_stage("received activations of stage")),
-    (STAGE, "PipelineStage", "_create_grad_recv_info", COMMUNICATION, of_stage("received gradients of stage")),
-]
+    (FSDP2, "FSDPParamGroup", "unshard", COMMUNICATION, of_group("all-gather of"), "all-gather buffers (FSDP2)"),
+    (FSDP2, "FSDPParamGroup", "wait_for_unshard", UNSHARDED, of_group("gathered weights of"), "gathered weights (FSDP2)"),
+    (FSDP2, "FSDPParamGroup", "post_backward", COMMUNICATION, of_group("reduce-scatter of"), "reduce-scatter buffers (FSDP2)"),
+    (FSDP1, "FlatParamHandle", "unshard", UNSHARDED, "gathered flat parameter (FSDP1)", "gathered weights (FSDP1)"),
+    (FSDP1_HOOKS, None, "_reduce_grad", COMMUNICATION, "reduce-scatter (FSDP1)", "reduce-scatter buffers (FSDP1)"),
+    (DDP, "DistributedDataParallel", "_ddp_init_helper", COMMUNICATION, BUCKETS, BUCKETS),
+    ("torch.distributed", "Reducer", "_rebuild_buckets", COMMUNICATION, BUCKETS, BUCKETS),
+    (ZERO, "ZeroRedundancyOptimizer", "_local_step", None, None, "optimizer step of this rank's partition (ZeRO)"),
+    (STAGE, "PipelineStage", "_create_act_recv_info", COMMUNICATION, RECEIVED, RECEIVED),
+    (STAGE, "PipelineStage", "_create_grad_recv_info", COMMUNICATION, RECEIVED_GRADIENTS, RECEIVED_GRADIENTS),
+    (STAGE, "_PipelineStageBase", "forward_one_chunk", None, None, micro_batch),
+    (f"{DTENSOR}._redistribute", None, "redistribute_local_tensor", None, None, REDISTRIBUTED),
+    (f"{DTENSOR}._dispatch", None, "redistribute_local_tensor", None, None, REDISTRIBUTED),
+    (FUNCTIONAL, None, "all_to_all_single", COMMUNICATION, EXPERTS, EXPERTS),
+    (FUNCTIONAL, None, "all_to_all_single_autograd", COMMUNICATION, EXPERTS, EXPERTS),
+    (f"{DEEPSPEED}.stage_1_and_2", "DeepSpeedZeroOptimizer", "setup_buckets", COMMUNICATION, ZERO_BUCKETS, ZERO_BUCKETS),
+    (f"{DEEPSPEED}.stage3", STAGE3, "_setup_for_real_optimizer", "gradients", ZERO_GRADIENTS, ZERO_GRADIENTS),
+    (f"{DEEPSPEED}.stage3", STAGE3, f"_{STAGE3}__reduce_and_partition_ipg_grads", COMMUNICATION, ZERO_BUCKETS, ZERO_BUCKETS),
+    (f"{DEEPSPEED}.partitioned_param_coordinator", FETCHER, f"_{FETCHER}__all_gather_params", UNSHARDED, ZERO_WEIGHTS, ZERO_WEIGHTS),
+]  # fmt: skip
+
+# Functions that are given their buffers.
+GIVEN = ("all_to_all_single", "all_to_all")
 
 
 class Areas:
@@ -49,31 +76,60 @@ class Areas:
     def __init__(self, recorder):
         self.recorder = recorder
         self.is_broken = False
-        self.of_serial = {}  # serial number -> (category, name)
+        self.of_serial = {}  # serial number -> (category, name, area)
         for method in METHODS:
             when_imported(method[0], functools.partial(self.wrap, method))
+        for name in GIVEN:
+            when_imported("torch.distributed", functools.partial(self.wrap_given, name))
+        when_imported(DTENSOR, self.wrap_to_local)
 
     def wrap(self, method, module):
-        _, owner, name, category, name_of = method
-        owner = getattr(module, owner, None)
+        _, owner, name, *what = method
+        owner = getattr(module, owner, None) if owner else module
         inner = getattr(owner, name, None)
         if inner is None:  # another version of torch
             return
 
         @functools.wraps(inner)
-        def call(this, *args, **kwargs):
-            outer = self.enter(category, name_of, this)
+        def call(*args, **kwargs):
+            outer = self.enter(what, args)
             try:
-                return inner(this, *args, **kwargs)
+                return inner(*args, **kwargs)
             finally:
                 self.leave(outer)
 
         setattr(owner, name, call)
 
+    def wrap_given(self, name, module):
+        inner = getattr(module, name, None)
+        if inner is None:
+            return
+
+        @functools.wraps(inner)
+        def call(output, given, *args, **kwargs):
+            result = inner(output, given, *args, **kwargs)
+            self.note_given(output, given)
+            return result
+
+        setattr(module, name, call)
+
+    def wrap_to_local(self, module):
+        """Between parallel layers a rank's part of an activation is an ordinary tensor, and looks like a whole one."""
+        inner = module.DTensor.to_local
+
+        @functools.wraps(inner)
+        def to_local(this, **options):
+            local = inner(this, **options)
+            self.note_local(this, local)
+            return local
+
+        module.DTensor.to_local = to_local
+
     @guarded
-    def enter(self, category, name_of, this):
+    def enter(self, what, args):
+        category, name, area = what
         local = self.recorder.local
-        outer, local.area = local.area, (category, name_of(this))
+        outer, local.area = local.area, (category, said(name, args), said(area, args))
         self.recorder.begin(local.part)
         return (outer,)
 
@@ -83,6 +139,30 @@ class Areas:
             self.recorder.local.area = outer[0]
             self.recorder.begin(self.recorder.local.part)
 
+    @guarded
+    def note_given(self, *buffers):
+        lists = (buffer if isinstance(buffer, (list, tuple)) else (buffer,) for buffer in buffers)
+        for tensor in itertools.chain(*lists):
+            if tensor.is_cuda:
+                self.recorder.notes.name(COMMUNICATION, EXPERTS, tensor)
+                self.recorder.notes.area(EXPERTS, tensor)
+        self.recorder.begin(self.recorder.local.part)
+
+    @guarded
+    def note_local(self, whole, local):
+        if local.is_cuda and is_made(whole):
+            self.recorder.notes.area(layout(whole), local)
+
     def take(self):
         taken, self.of_serial = self.of_serial, {}
         return taken
+
+
+def layout(tensor):
+    """The area of an activation that is a DTensor: each rank has a part of it, or all of it."""
+    is_whole = all(placement.is_replicate() for placement in tensor.placements)
+    return "activations that every rank has (DTensor)" if is_whole else "sharded activations (DTensor)"
+
+
+def said(text, args):
+    return text(*args) if callable(text) else text

@@ -7,8 +7,10 @@ import gc
 import torch
 
 from . import graph
+from .areas import layout
 from .functions import PLAIN
 from .guard import guarded
+from .notes import storages
 from .part import NOTHING
 
 
@@ -82,6 +84,8 @@ class Backward:
                 where = self.recorder.modules.paths[part[0]] if part else ""
                 kept = f"{node.name()}.{name}" + (f" in {where}" if where else "")
                 self.recorder.notes.name("activations", kept, tensor)
+                if hasattr(tensor, "placements"):
+                    self.recorder.notes.area(layout(tensor), tensor)
                 self.recorder.notes.whole(tensor)
                 if holder:
                     self.recorder.notes.holder(holder, tensor)
@@ -89,7 +93,7 @@ class Backward:
     def note_living(self, with_holders):
         """Graphs that are alive outside of a backward pass: before it, or because something still holds them."""
         every = gc.get_objects()
-        roots = {t.grad_fn for t in every if type(t) in PLAIN and t.is_cuda and t.grad_fn is not None}
+        roots = graph.made_by(t for t in every if type(t) in PLAIN and t.is_cuda)
         del every
         seen = set()
         # The newest first: a sum over steps reaches all that it holds.
@@ -140,15 +144,15 @@ class Saved:
             return
         for item in result if isinstance(result, tuple) else (result,):
             if isinstance(item, torch.Tensor) and item.is_cuda:
-                self.outputs += item.nbytes
+                self.outputs += sum(part.nbytes for part in storages(item))
 
     def begin(self, names):
         self.storages, self.is_open = {}, True
-        self.own = {p.data_ptr() for p in names.trained()}
+        self.own = {part.data_ptr() for p in names.trained() for part in storages(p)}
 
     def add(self, tensor):
-        if self.is_open and tensor.layout is torch.strided and type(tensor) in PLAIN:
-            storage = tensor.untyped_storage()
+        for part in storages(tensor) if self.is_open and tensor.layout is torch.strided else ():
+            storage = part.untyped_storage()
             if storage.data_ptr() not in self.own:
                 self.storages[storage.data_ptr()] = storage.nbytes()
 

@@ -3,6 +3,8 @@
 Nothing is unpacked that a hook has packed: a checkpoint would compute its block again.
 """
 
+import contextlib
+
 import torch
 
 HAS_RAW_DATA = hasattr(torch._C._autograd.SavedTensor, "data")
@@ -16,6 +18,23 @@ def root_nodes(roots):
         node = root.grad_fn if isinstance(root, torch.Tensor) else getattr(root, "node", None)
         if node is not None:
             yield node
+
+
+def is_made(tensor):
+    """Whether a function made it. A view whose base has changed in place cannot say, and was made."""
+    try:
+        return tensor.grad_fn is not None
+    except RuntimeError:
+        return True
+
+
+def made_by(tensors):
+    """The nodes that made these, as far as they can say."""
+    made = set()
+    for tensor in tensors:
+        with contextlib.suppress(RuntimeError):
+            made.add(tensor.grad_fn)
+    return made - {None}
 
 
 def nodes_of(roots, seen=None):

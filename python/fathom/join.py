@@ -11,6 +11,8 @@ import torch
 
 
 class ByText:
+    is_exact = True  # the numbers of frees, too
+
     def __init__(self, devices):
         self.begin_text = torch._C._cuda_setMemoryMetadata
 
@@ -28,6 +30,8 @@ class ByText:
 
 
 class ByCount:
+    is_exact = False  # a free is only known to lie between two allocations
+
     def __init__(self, devices):
         self.devices = devices
         self.begun = []  # serial numbers

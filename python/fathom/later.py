@@ -13,7 +13,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name not in _waiting:
             return None
-        then = _waiting.pop(name)
+        waiting = _waiting.pop(name)
         spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return spec
@@ -21,7 +21,8 @@ class _Finder(importlib.abc.MetaPathFinder):
 
         def exec_module(module):
             execute(module)
-            then(module)
+            for then in waiting:
+                then(module)
 
         spec.loader.exec_module = exec_module
         return spec
@@ -34,6 +35,6 @@ def when_imported(name, then):
     if name in sys.modules:
         then(sys.modules[name])
         return
-    _waiting[name] = then
+    _waiting.setdefault(name, []).append(then)
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)

@@ -10,6 +10,7 @@ import gc
 import torch
 
 from .functions import PLAIN
+from .graph import is_made
 
 # A set of tensors is a copy of the parameters if it has this share of their elements, shape by shape.
 COPY_SHARE = 0.9
@@ -79,7 +80,7 @@ class Names:
         total = sum(parameter.numel() for parameter in trained.values())
         found, elements = [], 0
         for thing in gc.get_objects():
-            if type(thing) in PLAIN and thing.is_cuda and thing.grad_fn is None and thing.data_ptr() not in taken:
+            if type(thing) in PLAIN and thing.is_cuda and not is_made(thing) and thing.data_ptr() not in taken:
                 names = wanted.get(thing.shape)
                 if names:
                     found.append(("model_copies", f"copy of {names.pop(0)}", thing))

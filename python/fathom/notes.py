@@ -3,7 +3,7 @@
 import torch
 
 from .functions import PLAIN
-from .recording_file import CATEGORIES, HOLDER, NAME, PHASE, TENSOR
+from .recording_file import AREA, CATEGORIES, HOLDER, NAME, PHASE, TENSOR
 
 CODES = {category: code for code, category in enumerate(CATEGORIES)}
 
@@ -49,6 +49,10 @@ class Notes:
         for part in storages(tensor):
             self.marks.append((self.serial, part.get_device(), HOLDER, 0, by, part.data_ptr()))
 
+    def area(self, area, tensor):
+        for part in storages(tensor):
+            self.marks.append((self.serial, part.get_device(), AREA, 0, area, part.data_ptr()))
+
     def phase(self, serial, device, code, step):
         self.marks.append((serial, device, PHASE, code, step, 0))
 
@@ -62,4 +66,5 @@ def storages(tensor):
     if tensor.layout is not torch.strided:
         return [part for part in (tensor._indices(), tensor._values()) if part.is_cuda] if tensor.is_sparse else []
     local = getattr(tensor, "_local_tensor", tensor)
+    local = getattr(local, "elem", local)  # what a collective is still to fill
     return [local] if type(local) in PLAIN else []

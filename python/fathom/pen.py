@@ -2,7 +2,8 @@
 
 import torch
 
-from .recording_file import ACTIONS, ALLOC, CATEGORIES, NAME, OOM, OWNER, PHASE, ROW, TENSOR, Writer
+from .deferred import Deferred
+from .recording_file import ACTIONS, ALLOC, AREA, CATEGORIES, DEFERRED, IDLE, NAME, OOM, OWNER, PHASE, ROW, TENSOR, Writer
 
 CASTS, WORKSPACE = CATEGORIES.index("casts"), CATEGORIES.index("workspace")
 
@@ -21,15 +22,20 @@ class Pen:
         self.functions = {}  # function -> its name
         self.rows = []
         self.position = 0  # the largest serial number seen
+        self.deferred = Deferred()
 
     def write(self, trace, serials, marks, parts, known, named):
         """One part of the history, with the marks made during it; names of what is allocated anew are forgotten."""
-        casts, spaces, areas = known
+        casts, spaces, areas, waits = known
+        waiting = ()
+        if waits is not None:
+            waiting = self.deferred.find(trace, serials)
+            marks.extend((done, 0, IDLE, 0, number, 0) for done, number in self.deferred.idle(waits))
         marks.sort(key=lambda mark: mark[0])
         rows, pack, places = [], ROW.pack, {}
         self.rows = rows
         next_mark, count = 0, len(marks)
-        for entry, serial in zip(trace, serials):
+        for index, (entry, serial) in enumerate(zip(trace, serials)):
             if serial > self.position:
                 self.position = serial
                 while next_mark < count and marks[next_mark][0] < serial:
@@ -45,6 +51,8 @@ class Pen:
                 place = places[where] = self.file.place(*where)
             if kind != ALLOC:
                 rows.append(pack(kind, 0, place, 0, address, size))
+                if index in waiting:
+                    rows.append(pack(DEFERRED, 0, 0, 0, 0, 0))
                 if kind == OOM:
                     rows.append(pack(OWNER, 0, 0, self.owner(parts.get(serial), entry), 0, 0))
                 continue
@@ -52,8 +60,10 @@ class Pen:
             third = self.owner(parts.get(serial), entry)
             rows.append(pack(kind, 0, place, third, address, size))
             if serial in areas:
-                category, name = areas[serial]
-                self.mark((0, 0, NAME, CATEGORIES.index(category), name, address))
+                category, name, area = areas[serial]
+                self.mark((0, 0, AREA, 0, area, address))
+                if category is not None:
+                    self.mark((0, 0, NAME, CATEGORIES.index(category), name, address))
             if serial in casts or (serial, address) in spaces:
                 self.name_inside(serial, address, size, casts, spaces)
         for mark in marks[next_mark:]:
@@ -65,7 +75,7 @@ class Pen:
         _, _, kind, code, text, address = mark
         if kind == TENSOR:
             third = self.whats.get(text) or self.what(text)
-        elif kind != PHASE:
+        elif kind not in (PHASE, IDLE):
             third = self.file.texts.get(text) or self.file.text(text)
         else:
             third = text
@@ -143,4 +153,5 @@ class Pen:
         counters["allocated"] = stats.get("allocated_bytes.all.current", 0)
         counters["reserved"] = stats.get("reserved_bytes.all.current", 0)
         self.file.about({**facts, "counters": counters})
+        self.file.flush(b"".join(ROW.pack(IDLE, 0, 0, number, 0, 0) for number in self.deferred.rest()))
         self.file.finish([segment for segment in segments if segment["device"] == device])

@@ -12,10 +12,11 @@ import sys
 
 import torch
 
-from . import history, join, workspaces
+from . import deferred, history, join, workspaces
 from .areas import Areas
 from .backward import Backward, Saved
 from .facts import LOOKS, Facts
+from .graph import is_made
 from .guard import guarded
 from .modules import Modules
 from .names import FACTORIES, Names, arguments
@@ -95,7 +96,7 @@ class Recorder:
         if isinstance(result, torch.Tensor):
             self.notes.tensor(result)
             local = self.local
-            if local.part[0] == 0 and local.func in FACTORIES and result.is_cuda and result.grad_fn is None:
+            if local.part[0] == 0 and local.func in FACTORIES and result.is_cuda and not is_made(result):
                 self.notes.name("inputs", f"{local.func.__name__}(…)", result)
         elif isinstance(result, (tuple, list)):
             for item in result:
@@ -137,7 +138,7 @@ class Recorder:
         if len(self.parts) > PATIENCE:
             self.drain()
         for name, tensor in arguments(args, kwargs):
-            if tensor.is_cuda and tensor.grad_fn is None and not isinstance(tensor, torch.nn.Parameter):
+            if tensor.is_cuda and not is_made(tensor) and not isinstance(tensor, torch.nn.Parameter):
                 self.notes.name("inputs", name, tensor)
         self.begin(NOTHING)
 
@@ -216,13 +217,14 @@ class Recorder:
         areas = self.areas.take()
         self.older.update(parts)
         spaces = self.workspaces.take()
+        waits = deferred.take() if self.join.is_exact else None
         snapshot = self.history.take()
         for device, trace in enumerate(snapshot["device_traces"]):
             writer = self.writer(device)
             if writer is not None:
                 serials = list(self.join.serials(device, trace))
                 mine = [mark for mark in marks if mark[1] == device]
-                writer.write(trace, serials, mine, self.older, (casts, spaces, areas), self.notes.named)
+                writer.write(trace, serials, mine, self.older, (casts, spaces, areas, waits), self.notes.named)
         self.join.forget()
         self.older = parts
         self.trim()

@@ -27,11 +27,14 @@ def _getters():
 
 PLAIN_GETTERS = _getters()
 
-# What these give has no values yet: computing them would only touch memory, page by page.
-UNDEFINED = {torch.empty, torch.empty_like, torch.empty_strided, T.new_empty, T.new_empty_strided}
+# What is empty has no values yet: computing it would only touch memory, page by page. Pieces of a tensor hold what it
+# holds, and there may be thousands of them.
+NOTHING_TO_FILL = {torch.empty, torch.empty_like, torch.empty_strided, T.new_empty, T.new_empty_strided}
+NOTHING_TO_FILL |= {getattr(owner, name) for owner in (torch, T) for name in ("chunk", "split", "unbind")}
 
 RANDOM = ("rand", "normal", "uniform", "bernoulli", "dropout", "multinomial", "poisson", "exponential",
           "cauchy", "geometric", "log_normal", "rrelu")  # fmt: skip
+
 
 
 def is_random(func):

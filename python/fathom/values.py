@@ -43,7 +43,7 @@ class Values:
         if special is not None and is_on_card(args, kwargs):
             return special(self, func, args, kwargs)
         result = func(*args, **kwargs)
-        if func in rules.UNDEFINED:
+        if func in rules.NOTHING_TO_FILL:
             return result
         if isinstance(result, rules.NOT_TENSORS) and not rules.writes(func, result):
             return result

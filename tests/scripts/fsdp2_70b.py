@@ -59,7 +59,7 @@ def main():
         fully_shard(layer, mp_policy=policy)
     fully_shard(model, mp_policy=policy)
     model.to_empty(device="cuda")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
     tokens = torch.randint(VOCABULARY, (1, TOKENS + 1), device="cuda")
     while True:
         logits = model(tokens[:, :-1])

@@ -13,6 +13,7 @@
 //! - `allocator`, `free`, `release`, `expandable`: the state machine; `block`, `pool`: its data;
 //! - `source`, `recorded`: where segments come from;
 //! - `replay`, `reproduce`, `retry`, `cache_calls`: feeding it with a recording;
+//! - `late`: deferred frees, completed as late as a card may;
 //! - `rewind`, `state`, `front`: the state before a trace that begins in the middle of a run;
 //! - `floor`, `packing`: the least memory that does, for this allocator and for an ideal one;
 //! - [`fragments`]: how memory lies in pieces at one moment, and why a request found no room;
@@ -28,6 +29,7 @@ mod floor;
 pub mod fragments;
 mod free;
 mod front;
+mod late;
 mod oom;
 mod packing;
 mod pool;
@@ -46,6 +48,7 @@ pub mod validate;
 
 pub use allocator::{Allocator, Handle};
 pub use floor::{fits, floor};
+pub use late::deferred;
 pub use oom::OutOfMemory;
 pub use packing::{Packing, pack};
 pub use replay::{Requests, replay};

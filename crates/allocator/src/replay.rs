@@ -24,7 +24,7 @@ pub struct Requests<'a> {
     pub events: &'a [Event],
     /// Segments and blocks before the first event, as they were recorded.
     pub start: Vec<Segment>,
-    calls: CacheCalls,
+    pub(crate) calls: CacheCalls,
 }
 
 impl<'a> Requests<'a> {
@@ -41,14 +41,18 @@ impl<'a> Requests<'a> {
 
     /// From the recorded start on; a card too small for it has nothing left.
     pub fn replay(&self, settings: &Settings) -> Timeline {
+        self.play(self.player(settings), self.start.clone())
+    }
+
+    /// An allocator in the state of the recorded start.
+    pub(crate) fn player(&self, settings: &Settings) -> Player<Card> {
         let lowest = self.start.iter().map(|segment| segment.address).min();
         let highest = self.start.iter().map(|segment| segment.address + segment.size).max();
         let taken = lowest.zip(highest).unwrap_or(NOTHING_TAKEN);
         let free = usable(settings).map(|bytes| bytes.saturating_sub(self.reserved_at_start()));
         let card = Card::new(taken, free);
         let (allocator, live) = Allocator::with_state(settings, card, &self.start);
-        let player = Player::new(allocator, live, self.events.len());
-        self.play(player, self.start.clone())
+        Player::new(allocator, live, self.events.len())
     }
 
     /// With an empty card before the start: what was there is asked for again, in order of addresses.
@@ -101,7 +105,8 @@ pub(crate) struct Player<S> {
     segments: Vec<SegmentEvent>,
     synchronized: Vec<usize>,
     rescued: Vec<usize>,
-    outcome: Outcome,
+    /// How it ended, as far as it came.
+    pub(crate) outcome: Outcome,
 }
 
 impl<S: SegmentSource> Player<S> {
@@ -192,6 +197,13 @@ impl<S: SegmentSource> Player<S> {
         };
         self.moments.push(moment);
         moment
+    }
+
+    /// The user gives a block back; the recording's own completion of that free is to find nothing.
+    pub(crate) fn detach(&mut self, address: u64) -> Option<Handle> {
+        let handle = self.live.remove(&address)?;
+        self.allocator.request_free(handle);
+        Some(handle)
     }
 
     /// A free that a later event brings about.

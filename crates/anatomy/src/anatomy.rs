@@ -84,6 +84,8 @@ pub struct Dissection {
     pub lines: Vec<LineBytes>,
     /// By operator, or by autograd node where there is none, largest first.
     pub operators: Vec<Named>,
+    /// What belongs to methods of distributed training, largest first; not all that is alive does.
+    pub areas: Vec<AreaBytes>,
     /// By the phase in which it was made, largest first.
     pub born: Vec<PhaseBytes>,
     /// Every tensor, largest first.
@@ -109,6 +111,19 @@ pub struct ModuleBytes {
     pub total: u64,
     /// Of the total: kept for the backward pass.
     pub saved: u64,
+}
+
+/// A method of distributed training, with what belongs to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AreaBytes {
+    /// E.g. `gradient buckets (DDP)`.
+    pub name: String,
+    /// Bytes of blocks.
+    pub bytes: u64,
+    /// How many blocks.
+    pub count: u64,
+    /// How many parts, such as micro-batches, have some of them; 0 if it has no parts.
+    pub parts: u64,
 }
 
 /// A line of the user's source, with what was allocated for it.

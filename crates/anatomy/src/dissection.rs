@@ -8,6 +8,7 @@ use recording::{Category, Event, OwnerId, Phase, Recording, TextId};
 
 use crate::alike::{self, Pattern};
 use crate::anatomy::{Alike, Dissection, LineBytes, Named, Origin, PhaseBytes, Tensor, When};
+use crate::areas::areas;
 use crate::categories::Categories;
 use crate::ledger;
 use crate::lives::{Life, Lives, NEVER, Naming};
@@ -68,6 +69,7 @@ impl<'a> Knife<'a> {
             modules: self.modules.tree(&modules),
             lines: self.lines(&alive),
             operators: self.operators(&alive),
+            areas: areas(self.recording, &alive),
             born: born(&alive),
             alike: self.alike(&alive),
             tensors: alive.iter().map(|life| self.tensor(life, time)).collect(),

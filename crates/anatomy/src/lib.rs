@@ -11,12 +11,13 @@
 //!
 //! - [`mod@anatomy`]: the data that comes out; [`categories`]: bytes by category;
 //! - [`lives`]: every allocation with its birth, death, owner, category and name;
-//! - `dissection`, `alike`, `modules`, `source`, `tensors`, `ledger`: one moment taken apart;
+//! - `dissection`, `alike`, `areas`, `modules`, `source`, `tensors`, `ledger`: one moment taken apart;
 //! - `phases`, `growth`: the run over time; [`curve`]: categories at every event;
 //! - [`mod@fold`]: the tree of modules folded to what matters; [`bytes`]: sizes for people.
 
 pub mod alike;
 pub mod anatomy;
+mod areas;
 pub mod bytes;
 pub mod categories;
 mod check;
@@ -35,8 +36,8 @@ use allocator::Timeline;
 use recording::{Event, Recording};
 
 pub use anatomy::{
-    Alike, Anatomy, Dissection, Entry, Growth, GrowthSite, Known, LineBytes, ModuleBytes, Named,
-    Origin, OutOfMemory, PhaseBytes, PhasePeak, StepPeak, Tensor, When,
+    Alike, Anatomy, AreaBytes, Dissection, Entry, Growth, GrowthSite, Known, LineBytes,
+    ModuleBytes, Named, Origin, OutOfMemory, PhaseBytes, PhasePeak, StepPeak, Tensor, When,
 };
 pub use categories::Categories;
 pub use check::check;

@@ -37,6 +37,8 @@ pub struct Life {
     pub tensor: TextId,
     /// What keeps it from being freed; 0 if nobody said.
     pub holder: TextId,
+    /// The method of distributed training it belongs to; 0 if it belongs to none.
+    pub area: TextId,
     /// Phase and step of its birth.
     pub when: When,
 }
@@ -229,7 +231,7 @@ impl Pass {
     ) {
         let (freed, returned, when) = (NEVER, NEVER, self.when);
         let category = Category::Unknown;
-        let (name, tensor, holder) = (TextId(0), TextId(0), TextId(0));
+        let [name, tensor, holder, area] = [TextId(0); 4];
         self.live.insert(recorded, self.lives.list.len() as u32);
         self.lives.list.push(Life {
             address,
@@ -243,6 +245,7 @@ impl Pass {
             name,
             tensor,
             holder,
+            area,
             when,
         });
     }
@@ -298,6 +301,13 @@ impl Pass {
                     self.lives.list[index as usize].holder = by;
                 }
             }
+            Mark::Area { address, area } => {
+                if let Some(index) = self.containing(address) {
+                    self.lives.list[index as usize].area = area;
+                }
+            }
+            // When streams are done changes what is reserved, not what is allocated.
+            Mark::Deferred | Mark::Idle { .. } => {}
         }
     }
 

@@ -253,3 +253,29 @@ fn allocations_of_a_size_are_found_whenever_they_were_made() {
         ("float32", &[2, 1024, 1024][..])
     );
 }
+
+#[test]
+fn areas_are_summed_and_their_parts_are_counted() {
+    let mut script = Script::new();
+    let owner = script.owner("", "empty", &[("train.py", 3)]);
+    script.phase(Phase::Forward, 1);
+    for (area, category) in [
+        ("buckets", Category::Communication),
+        ("batches of stage 1#0", Category::Activations),
+        ("batches of stage 1#0", Category::Activations),
+        ("batches of stage 1#7", Category::Activations),
+        ("batches of stage 1#8", Category::Inputs),
+        ("buckets", Category::Workspace),
+        ("buckets", Category::Weights),
+    ] {
+        let address = script.alloc(MIB, owner);
+        script.area(address, area);
+        script.name(address, category, "it");
+    }
+    script.alloc(MIB, owner);
+    let (_, anatomy) = script.dissect();
+    let rows = anatomy.allocated_peak.areas;
+    let rows: Vec<_> =
+        rows.iter().map(|row| (row.name.as_str(), row.bytes, row.count, row.parts)).collect();
+    assert_eq!(rows, [("batches of stage 1", 3 * MIB, 3, 2), ("buckets", MIB, 1, 0)]);
+}

@@ -78,6 +78,10 @@ macro_rules! cuda {
                 event::create => fn cuEventCreate(out: *mut Handle);
                 event::destroy => fn cuEventDestroy_v2(event: Handle);
                 event::record => fn cuEventRecord(event: Handle, stream: Handle);
+                event::query => fn cuEventQuery(event: Handle);
+                event::wait => fn cuEventSynchronize(event: Handle);
+                event::wait_stream => fn cuStreamSynchronize(stream: Handle);
+                event::wait_device => fn cuCtxSynchronize();
                 event::elapsed => fn cuEventElapsedTime(out: *mut f32, start: Handle, end: Handle);
                 event::elapsed => fn cuEventElapsedTime_v2(out: *mut f32, start: Handle, end: Handle);
                 module::library_load => fn cuModuleLoad(out: *mut Handle);
@@ -135,11 +139,11 @@ macro_rules! cuda {
             }
             values {}
             silent {
-                cuCtxSynchronize, cuCtxSetLimit, cuCtxDestroy_v2, cuDevicePrimaryCtxRelease_v2,
+                cuCtxSetLimit, cuCtxDestroy_v2, cuDevicePrimaryCtxRelease_v2,
                 cuDevicePrimaryCtxSetFlags_v2, cuDevicePrimaryCtxReset_v2, cuMemSetAccess,
                 cuMemsetD8_v2, cuMemsetD8Async, cuMemsetD16_v2, cuMemsetD16Async, cuMemsetD32_v2,
-                cuMemsetD32Async, cuStreamSynchronize, cuStreamQuery, cuStreamWriteValue32_v2,
-                cuStreamWaitValue32_v2, cuEventQuery, cuEventSynchronize, cuFuncSetAttribute,
+                cuMemsetD32Async, cuStreamQuery, cuStreamWriteValue32_v2,
+                cuStreamWaitValue32_v2, cuFuncSetAttribute,
                 cuFuncSetCacheConfig, cuFuncSetSharedMemConfig, cuModuleUnload, cuLibraryUnload,
                 cuLinkAddData_v2, cuLinkAddData, cuLinkAddFile_v2, cuKernelSetAttribute, cuLinkDestroy, cuTensorMapEncodeTiled,
                 cuTensorMapEncodeIm2col, cuTensorMapReplaceAddress, cuProfilerStart, cuProfilerStop,

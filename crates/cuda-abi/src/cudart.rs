@@ -74,6 +74,10 @@ macro_rules! cudart {
                 event::destroy => fn cudaEventDestroy(event: Handle);
                 event::record => fn cudaEventRecord(event: Handle, stream: Handle);
                 event::record => fn cudaEventRecordWithFlags(event: Handle, stream: Handle);
+                event::query => fn cudaEventQuery(event: Handle);
+                event::wait => fn cudaEventSynchronize(event: Handle);
+                event::wait_stream => fn cudaStreamSynchronize(stream: Handle);
+                event::wait_device => fn cudaDeviceSynchronize();
                 event::elapsed => fn cudaEventElapsedTime(out: *mut f32, start: Handle, end: Handle);
                 module::function_attributes => fn cudaFuncGetAttributes(out: *mut FuncAttributes, function: Handle);
                 module::symbol_address => fn cudaGetSymbolAddress(out: *mut Address, symbol: Address);
@@ -106,10 +110,10 @@ macro_rules! cudart {
                 module::init => fn __cudaInitModule(binary: Handle) -> c_char;
             }
             silent {
-                cudaDeviceSynchronize, cudaDeviceReset, cudaDeviceSetLimit, cudaDeviceEnablePeerAccess,
-                cudaDeviceSetGraphMemAttribute, cudaDeviceSetMemPool, cudaStreamSynchronize,
-                cudaStreamQuery, cudaStreamUpdateCaptureDependencies, cudaEventQuery,
-                cudaEventSynchronize, cudaFuncSetAttribute, cudaFuncSetCacheConfig,
+                cudaDeviceReset, cudaDeviceSetLimit, cudaDeviceEnablePeerAccess,
+                cudaDeviceSetGraphMemAttribute, cudaDeviceSetMemPool,
+                cudaStreamQuery, cudaStreamUpdateCaptureDependencies,
+                cudaFuncSetAttribute, cudaFuncSetCacheConfig,
                 cudaFuncSetSharedMemConfig, cudaKernelSetAttributeForDevice, cudaLibraryUnload,
                 cudaMemPoolSetAccess, cudaMemcpyToSymbol, cudaMemcpyToSymbolAsync,
                 cudaMemPrefetchAsync, cudaMemAdvise, cudaGraphExecDestroy, cudaGraphRetainUserObject,

@@ -36,6 +36,7 @@ variables! {
     RUN = "FATHOM_RUN", "none", "Folder of this run: status pages and the doorway's files.";
     STEPS = "FATHOM_STEPS", "0", "Optimizer steps after which the script is stopped; 0 lets it end by itself.";
     VALUES = "FATHOM_VALUES", "on", "`off` switches off true values of small tensors.";
+    EVENTS = "FATHOM_EVENTS", "at once", "`late` completes events only when the host has waited for them, so that memory used by other streams comes back as late as on the slowest card.";
     RECORD = "FATHOM_RECORD", "on", "`off` switches off the recording of who holds the memory.";
     SOURCES = "FATHOM_SOURCES", "off", "`on` lists the files that the script read, for the cache of trials.";
     LEVERS = "FATHOM_LEVERS", "none", "Changes to try inside the script, as a JSON list of `{\"lever\": name, …}`.";

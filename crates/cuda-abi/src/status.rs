@@ -43,6 +43,8 @@ pub struct DeviceStatus {
     pub refused_bytes: AtomicU64,
     /// The most that NCCL's communicators were taken to hold, as the phantom models them; part of `used`.
     pub nccl: AtomicU64,
+    /// What a communicator of NCCL was taken to need when the card had no room for it.
+    pub nccl_refused: AtomicU64,
 }
 
 /// The page. All fields start as zero.
@@ -92,6 +94,7 @@ pub struct DeviceReading {
     pub refusals: u64,
     pub refused_bytes: u64,
     pub nccl: u64,
+    pub nccl_refused: u64,
 }
 
 impl Reading {
@@ -113,6 +116,7 @@ impl Reading {
                 refusals: long(at + offset_of!(DeviceStatus, refusals))?,
                 refused_bytes: long(at + offset_of!(DeviceStatus, refused_bytes))?,
                 nccl: long(at + offset_of!(DeviceStatus, nccl))?,
+                nccl_refused: long(at + offset_of!(DeviceStatus, nccl_refused))?,
             });
         }
         let length = (short(offset_of!(Status, notes_length))? as usize).min(NOTES_BYTES);

@@ -1,8 +1,9 @@
 //! From a recording to its anatomy: replayed under its own settings, then taken apart.
 
-use allocator::{Requests, Settings, floor, reproduce};
+use allocator::{Outcome, Requests, Settings, Timeline, floor, reproduce};
 use anatomy::Anatomy;
 use recording::Recording;
+use report::Deferred;
 
 /// The anatomy, and what the reader should know about it; an error in words if it cannot be replayed.
 pub(crate) fn dissect(recording: &Recording) -> Result<(Anatomy, Vec<String>), String> {
@@ -33,6 +34,26 @@ pub(crate) fn smallest_card(recording: &Recording) -> Option<u64> {
     let is_whole = recording.about.complete && reproduce(recording, &settings).difference.is_none();
     let requests = Requests::of(recording, &settings);
     if is_whole { floor(&requests, &settings) } else { None }
+}
+
+/// What of the peak depends on when other streams are done; `None` if no free waited for one.
+pub(crate) fn deferred(recording: &Recording) -> Option<Deferred> {
+    let frees = allocator::deferred(&recording.events).len();
+    let settings = Settings::of(&recording.about).ok().filter(|_| frees != 0)?;
+    let at_once = reproduce(recording, &settings).timeline;
+    let late = Requests::of(recording, &settings).replay_late(&settings)?;
+    let peaks = |timeline: &Timeline| {
+        let stats = &timeline.stats;
+        [stats.reserved_bytes.all.peak, stats.active_bytes.all.peak]
+    };
+    let waiting = late.moments.iter().map(|moment| moment.active - moment.allocated);
+    Some(Deferred {
+        frees,
+        at_once: peaks(&at_once),
+        late: peaks(&late),
+        most_waiting: waiting.max().unwrap_or(0),
+        late_fits: late.outcome == Outcome::Completed,
+    })
 }
 
 /// A file as people name it from the folder the command was given in.

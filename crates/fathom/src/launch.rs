@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -138,6 +140,20 @@ impl Launch {
         self.start(self.command(words, settings, run), &words[0], settings)
     }
 
+    /// The same, with what it prints in two files: output and errors.
+    pub(crate) fn run_apart(
+        &self,
+        words: &[String],
+        settings: &Settings,
+        run: &Path,
+        printed: [&Path; 2],
+    ) -> Result<Ended> {
+        let mut command = self.command(words, settings, run);
+        command.stdin(Stdio::null());
+        command.stdout(File::create(printed[0])?).stderr(File::create(printed[1])?);
+        self.start(command, &words[0], settings)
+    }
+
     /// The same, with all that it prints in a file.
     pub(crate) fn run_quietly(
         &self,
@@ -153,7 +169,7 @@ impl Launch {
     }
 
     fn start(&self, mut command: Command, name: &str, settings: &Settings) -> Result<Ended> {
-        let interrupted = catch_interrupts();
+        catch_interrupts();
         let began = Instant::now();
         let mut child =
             command.spawn().with_context(|| format!("`{name}` could not be started"))?;
@@ -163,18 +179,18 @@ impl Launch {
             status,
             seconds: began.elapsed().as_secs_f64(),
             timed_out,
-            interrupted: interrupted.load(std::sync::atomic::Ordering::Relaxed),
+            interrupted: INTERRUPTED.load(Relaxed),
         })
     }
 }
 
+/// Whether Ctrl-C was pressed since the first command was started.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
 /// Ctrl-C reaches the script by itself; we stay to report what it did until then.
-fn catch_interrupts() -> std::sync::Arc<std::sync::atomic::AtomicBool> {
-    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let set = flag.clone();
+fn catch_interrupts() {
     // A handler that is already installed does the same.
-    let _ = ctrlc::set_handler(move || set.store(true, std::sync::atomic::Ordering::Relaxed));
-    flag
+    let _ = ctrlc::set_handler(|| INTERRUPTED.store(true, Relaxed));
 }
 
 pub(crate) fn wait(child: &mut Child, deadline: Option<Instant>) -> Result<(ExitStatus, bool)> {

@@ -1,4 +1,5 @@
-//! Runs the ranks that are asked for, one after the other, and puts their answers side by side.
+//! Runs the ranks that are asked for, two at a time if there are cores for them, and puts their answers
+//! side by side. What ranks print that run together is shown when they have ended, in their order.
 //!
 //! A rank that needs what only another knows leaves what it has to say, says whose letter it waits
 //! for, and stops; it runs again when that letter is there. When all wait and none is left that has
@@ -6,9 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use report::{Rank, Ranks, Run, Verdict};
 use serde::Deserialize;
 
@@ -20,9 +23,11 @@ use crate::world::World;
 /// Where ranks leave letters, in the folder of the run.
 pub(crate) const LETTERS: &str = "letters";
 
+/// Ranks that run at the same time: each may need gigabytes of the host's memory.
+const SIDE_BY_SIDE: usize = 2;
+
 /// What every number of a rank rests on.
-const ALIKE: &str = "other ranks were taken to do what this one does; work on all streams is done at once: \
-    memory that a collective still used on a real card is free a little later there";
+const ALIKE: &str = "other ranks were taken to do what this one does";
 
 /// `waits.<pid>.json`, written by a rank that cannot go on.
 #[derive(Clone, Debug, Deserialize)]
@@ -61,26 +66,33 @@ impl<'a> RankRunner<'a> {
 
     /// The run of the rank that needs most, with a row for each rank, and that rank's folder.
     pub(crate) fn run(mut self) -> Result<(Run, PathBuf)> {
-        while let Some(rank) = self.next() {
-            let (run, waits) = self.attempt(rank)?;
-            match waits {
-                Some(waits) => drop(self.waiting.insert(rank, (run, waits))),
-                None => {
-                    let has_failed = run.failure.is_some();
-                    self.done.insert(rank, run);
-                    if has_failed {
-                        break; // the others would fail in the same way
-                    }
+        let began = Instant::now();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        loop {
+            let mut together: Vec<u32> = Vec::new();
+            while together.len() < cores.min(SIDE_BY_SIDE) {
+                let Some(rank) = self.next(&together) else { break };
+                together.push(rank);
+            }
+            let mut has_failed = false;
+            for (rank, (run, waits)) in together.iter().zip(self.attempt_all(&together)?) {
+                has_failed |= run.failure.is_some() && waits.is_none();
+                match waits {
+                    Some(waits) => drop(self.waiting.insert(*rank, (run, waits))),
+                    None => drop(self.done.insert(*rank, run)),
                 }
+            }
+            if together.is_empty() || has_failed {
+                break; // after a failure the others would fail in the same way
             }
         }
         self.give_up_waiting();
-        self.report()
+        self.report(began.elapsed().as_secs_f64())
     }
 
-    /// The next rank to run: one whose letter has come, else one that is asked for, else one that is
-    /// waited for.
-    fn next(&mut self) -> Option<u32> {
+    /// One more rank to run: one whose letter has come, else one that is asked for, else, if nobody else
+    /// runs, one that is waited for.
+    fn next(&mut self, together: &[u32]) -> Option<u32> {
         if self.world.ranks.iter().all(|rank| self.done.contains_key(rank)) {
             return None;
         }
@@ -91,12 +103,16 @@ impl<'a> RankRunner<'a> {
             self.waiting.remove(&rank);
             return Some(rank);
         }
-        let tried: BTreeSet<u32> = self.done.keys().chain(self.waiting.keys()).copied().collect();
+        let tried = self.done.keys().chain(self.waiting.keys()).chain(together);
+        let tried: BTreeSet<u32> = tried.copied().collect();
         let is_new = |rank: &u32| !tried.contains(rank) && *rank < self.world.size;
-        if let Some(rank) = self.world.ranks.iter().copied().find(is_new) {
+        // Who ran for another's sake shows that ranks wait: then they run one after the other.
+        let is_free = together.is_empty() || self.waiting.is_empty();
+        if let Some(rank) = self.world.ranks.iter().copied().find(|rank| is_free && is_new(rank)) {
             return Some(rank);
         }
-        let waits = self.waiting.values().map(|(_, waits)| waits).find(|w| is_new(&w.sender))?;
+        let mut waits = self.waiting.values().map(|(_, waits)| waits);
+        let waits = waits.find(|waits| together.is_empty() && is_new(&waits.sender))?;
         let Waits { rank, sender, call, .. } = waits;
         eprintln!(
             "fathom: rank {rank} needs data of rank {sender} ({call}): rank {sender} runs too"
@@ -112,7 +128,7 @@ impl<'a> RankRunner<'a> {
         }
     }
 
-    fn report(mut self) -> Result<(Run, PathBuf)> {
+    fn report(mut self, seconds: f64) -> Result<(Run, PathBuf)> {
         let asked = self.done.iter().filter(|(rank, _)| self.world.ranks.contains(rank));
         let worst = asked.max_by_key(|(rank, run)| {
             let device_bytes = run.peak.as_ref().map_or(0, |peak| peak.device_bytes);
@@ -130,7 +146,6 @@ impl<'a> RankRunner<'a> {
             rows: rows.collect(),
         };
         let folder = self.folder.join(folder_of(worst));
-        let seconds = self.done.values().map(|run| run.wall_seconds).sum();
         let mut run = self.done.remove(&worst).context("no rank ran")?;
         run.wall_seconds = seconds;
         run.ranks = Some(ranks);
@@ -138,7 +153,29 @@ impl<'a> RankRunner<'a> {
         Ok((run, folder))
     }
 
-    fn attempt(&self, rank: u32) -> Result<(Run, Option<Waits>)> {
+    /// Runs these at the same time; one alone prints as it goes.
+    fn attempt_all(&self, ranks: &[u32]) -> Result<Vec<(Run, Option<Waits>)>> {
+        if let [rank] = ranks {
+            return Ok(vec![self.attempt(*rank, None)?]);
+        }
+        let printed = |rank: u32, name: &str| self.folder.join(format!("{name}.{rank}"));
+        let results: Vec<Result<(Run, Option<Waits>)>> = std::thread::scope(|scope| {
+            let start = |rank: u32| {
+                let [output, errors] = ["output", "errors"].map(|name| printed(rank, name));
+                scope.spawn(move || self.attempt(rank, Some([&output, &errors])))
+            };
+            let running: Vec<_> = ranks.iter().map(|rank| start(*rank)).collect();
+            let failed = |_| Err(anyhow!("the thread of a rank failed"));
+            running.into_iter().map(|run| run.join().unwrap_or_else(failed)).collect()
+        });
+        for rank in ranks {
+            show(&printed(*rank, "output"), &mut std::io::stdout().lock())?;
+            show(&printed(*rank, "errors"), &mut std::io::stderr().lock())?;
+        }
+        results.into_iter().collect()
+    }
+
+    fn attempt(&self, rank: u32, apart: Option<[&Path; 2]>) -> Result<(Run, Option<Waits>)> {
         let folder = self.folder.join(folder_of(rank));
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
@@ -147,7 +184,10 @@ impl<'a> RankRunner<'a> {
             .with_context(|| format!("cannot make `{}`", folder.display()))?;
         let place = self.world.place(rank, &self.folder.join(LETTERS));
         let settings = Settings { place: Some(place), ..self.settings.clone() };
-        let ended = self.launch.run(self.command, &settings, &folder)?;
+        let ended = match apart {
+            None => self.launch.run(self.command, &settings, &folder)?,
+            Some(printed) => self.launch.run_apart(self.command, &settings, &folder, printed)?,
+        };
         let mut run = outcome::read(&folder, &ended, &settings);
         if run.failure.is_some() {
             run.failure = left(&folder, "unanswered.").or(run.failure);
@@ -155,6 +195,13 @@ impl<'a> RankRunner<'a> {
         // A script that went on without the letter gave its answer.
         Ok((run, waits(&folder).filter(|_| !ended.status.success())))
     }
+}
+
+/// What a rank printed, and nothing of it is left.
+fn show(file: &Path, to: &mut impl Write) -> Result<()> {
+    std::io::copy(&mut fs::File::open(file)?, to)?;
+    to.flush()?;
+    Ok(fs::remove_file(file)?)
 }
 
 fn folder_of(rank: u32) -> String {

@@ -30,6 +30,8 @@ pub(crate) struct OnPhantom {
     folder: tempfile::TempDir,
     cache: Option<Cache>,
     progress: Progress,
+    /// The world that every trial is rank 0 of, unless a knob says another.
+    world: Option<u32>,
     made: usize,
     /// Trials that were run, and those whose answer was remembered.
     pub(crate) counts: (usize, usize),
@@ -71,9 +73,21 @@ impl OnPhantom {
             folder,
             cache,
             progress,
+            world: None,
             made,
             counts,
         })
+    }
+
+    /// Makes every trial rank 0 of a world of so many ranks; `None` leaves them alone.
+    pub(crate) fn in_world(mut self, size: Option<u32>) -> OnPhantom {
+        self.world = size;
+        self
+    }
+
+    /// Whether trials are ranks of one world.
+    pub(crate) fn is_in_world(&self) -> bool {
+        self.world.is_some()
     }
 
     /// Whether trials are forked from a warm process.
@@ -83,7 +97,9 @@ impl OnPhantom {
 
     /// The command as it stands, with nothing turned.
     pub(crate) fn as_given(&self) -> Setting {
-        Setting { words: self.command.clone(), ..Setting::default() }
+        let world = self.world.map(|size| (name::WORLD_SIZE.to_owned(), size.to_string()));
+        let environment = world.into_iter().collect();
+        Setting { words: self.command.clone(), environment, ..Setting::default() }
     }
 
     /// So many trials more are to come.
@@ -152,7 +168,7 @@ impl OnPhantom {
 
 /// Rank 0 of the world that a knob asks for.
 fn place(setting: &Setting, folder: &Path) -> Result<Option<Place>> {
-    let asked = setting.environment.iter().find(|(variable, _)| variable == name::WORLD_SIZE);
+    let asked = setting.environment.iter().rfind(|(variable, _)| variable == name::WORLD_SIZE);
     let Some((_, text)) = asked else { return Ok(None) };
     let size = text.trim().parse().map_err(|_| {
         Hinted::error(format!("a world of `{text}` ranks"), "`--vary world-size=8,16,64`")

@@ -74,11 +74,27 @@ pub trait Runner {
 }
 
 /// What a run without a limit says about a card of the same kind: the card never refuses what it has
-/// room for, so a reserved peak within its memory fits; and whatever is allocated at once must be there
+/// room for, so what was taken from it, by PyTorch and by libraries such as NCCL, fits if it is within
+/// its memory; and whatever is allocated at once must be there
 /// at once. In between PyTorch gives cached segments back and tries again: only a run can tell.
 pub fn verdict_for(card: &Card, unlimited: &Peaks) -> Option<Verdict> {
-    if unlimited.reserved <= card.usable_bytes {
+    let taken = unlimited.device.saturating_sub(card.context_bytes).max(unlimited.reserved);
+    if taken <= card.usable_bytes {
         return Some(Verdict::Fits);
     }
     (card.usable_bytes < unlimited.allocated).then_some(Verdict::DoesNotFit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_libraries_take_counts_as_well() {
+        let card = Card { name: String::new(), usable_bytes: 1000, context_bytes: 100, kind: 0 };
+        let peaks = |allocated, reserved, device| Peaks { allocated, reserved, device };
+        assert_eq!(verdict_for(&card, &peaks(800, 900, 1000)), Some(Verdict::Fits));
+        assert_eq!(verdict_for(&card, &peaks(800, 900, 1101)), None, "NCCL has 101 more");
+        assert_eq!(verdict_for(&card, &peaks(1001, 1001, 1101)), Some(Verdict::DoesNotFit));
+    }
 }

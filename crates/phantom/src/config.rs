@@ -22,6 +22,8 @@ pub(crate) struct Config {
     pub(crate) trace: bool,
     /// Whether small tensors hold true values.
     pub(crate) values: bool,
+    /// Whether events complete only when the host has waited for them.
+    pub(crate) late_events: bool,
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
@@ -60,6 +62,7 @@ fn read() -> Config {
         strict: env::var(name::STRICT).is_ok_and(|text| text == "1"),
         trace: env::var(name::TRACE).is_ok_and(|text| text == "1"),
         values: env::var(name::VALUES).map_or(true, |text| text != "off"),
+        late_events: env::var(name::EVENTS).is_ok_and(|text| text == "late"),
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     InvalidHandle,
     NotFound,
     NotSupported,
+    /// The card may still be at it.
+    NotReady,
     BufferTooSmall,
     /// CUPTI has no more activity records.
     EndOfRecords,
@@ -50,6 +52,7 @@ impl Library {
             Failure::InvalidHandle => [400, 7, 2000, 4, 2, 1, 1],
             Failure::NotFound => [500, 7, 2000, 4, 6, 1, 1],
             Failure::NotSupported => [801, 15, 3000, 5, 3, 27, 9],
+            Failure::NotReady => [600, 14, 4000, 7, 999, 999, 6],
             Failure::BufferTooSmall => [1, 7, 2000, 4, 7, 1, 1],
             Failure::EndOfRecords => [999, 14, 4000, 3, 999, 12, 6],
             Failure::Cudnn(code) => [999, 14, code, 3, 999, 999, code],
@@ -88,7 +91,7 @@ pub(crate) fn peek_last() -> c_int {
 }
 
 /// Code, C name and text of the runtime's errors that the phantom can return.
-const ERRORS: [(c_int, &CStr, &CStr); 10] = [
+const ERRORS: [(c_int, &CStr, &CStr); 11] = [
     (0, c"cudaSuccess", c"no error"),
     (1, c"cudaErrorInvalidValue", c"invalid argument"),
     (2, c"cudaErrorMemoryAllocation", c"out of memory"),
@@ -97,12 +100,13 @@ const ERRORS: [(c_int, &CStr, &CStr); 10] = [
     (101, c"cudaErrorInvalidDevice", c"invalid device ordinal"),
     (400, c"cudaErrorInvalidResourceHandle", c"invalid resource handle"),
     (500, c"cudaErrorSymbolNotFound", c"named symbol not found"),
+    (600, c"cudaErrorNotReady", c"device not ready"),
     (801, c"cudaErrorNotSupported", c"operation not supported"),
     (999, c"cudaErrorUnknown", c"unknown error"),
 ];
 
 fn row(code: c_int) -> &'static (c_int, &'static CStr, &'static CStr) {
-    ERRORS.iter().find(|row| row.0 == code).unwrap_or(&ERRORS[9])
+    ERRORS.iter().find(|row| row.0 == code).unwrap_or(&ERRORS[10])
 }
 
 pub(crate) fn runtime_name(code: c_int) -> *const c_char {
@@ -141,7 +145,8 @@ pub(crate) fn nvrtc_text(code: c_int) -> *const c_char {
 }
 
 pub(crate) fn nccl_text(code: c_int) -> *const c_char {
-    library_text(code)
+    // Out of memory is the one failure of CUDA that NCCL meets here.
+    if code == 1 { c"out of memory".as_ptr() } else { library_text(code) }
 }
 
 pub(crate) fn nvml_text(code: c_int) -> *const c_char {

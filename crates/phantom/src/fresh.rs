@@ -4,53 +4,52 @@
 //! nothing and old bytes would be worse. One case is safe: the bytes were written by a copy or a
 //! collective, and no kernel was launched since. Ranks compare their models in that way.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::state::lock;
 use crate::status;
 
-/// Writes that are remembered.
-const KEPT: usize = 64;
+/// Ranges that are remembered. A collective over many ranks is copied out to one tensor for each.
+const KEPT: usize = 1 << 20;
 
-/// One write: a range and the number of launches before it.
-struct Write {
-    start: u64,
-    end: u64,
+/// Bytes that hold true values.
+struct Writes {
+    /// How many launches there were before them.
     launches: u64,
+    /// Start and end of each range; no two touch.
+    ranges: BTreeMap<u64, u64>,
 }
 
-static WRITES: Mutex<VecDeque<Write>> = Mutex::new(VecDeque::new());
+static WRITES: Mutex<Writes> = Mutex::new(Writes { launches: 0, ranges: BTreeMap::new() });
 
 /// Remembers that `size` bytes at `start` hold true values now.
 pub(crate) fn note(start: u64, size: usize) {
-    let mut writes = lock(&WRITES);
-    if writes.len() == KEPT {
-        writes.pop_front();
-    }
     let launches = status::page().launches.load(Relaxed);
-    writes.push_back(Write { start, end: start + size as u64, launches });
+    let mut writes = lock(&WRITES);
+    if writes.launches != launches || writes.ranges.len() == KEPT {
+        writes.ranges.clear();
+        writes.launches = launches;
+    }
+    let (mut from, mut to) = (start, start + size as u64);
+    while let Some((&first, &last)) = writes.ranges.range(..=to).next_back()
+        && from <= last
+    {
+        writes.ranges.remove(&first);
+        (from, to) = (from.min(first), to.max(last));
+    }
+    writes.ranges.insert(from, to);
 }
 
 /// Whether all `size` bytes at `start` were written since the last launch.
 pub(crate) fn covers(start: u64, size: usize) -> bool {
-    let launches = status::page().launches.load(Relaxed);
     let writes = lock(&WRITES);
-    let mut at = start;
-    let end = start + size as u64;
-    while at < end {
-        let next = writes
-            .iter()
-            .filter(|write| write.launches == launches && write.start <= at && at < write.end)
-            .map(|write| write.end)
-            .max();
-        match next {
-            Some(next) => at = next,
-            None => return false,
-        }
+    if writes.launches != status::page().launches.load(Relaxed) {
+        return size == 0;
     }
-    true
+    let last = writes.ranges.range(..=start).next_back();
+    size == 0 || last.is_some_and(|(_, end)| start + size as u64 <= *end)
 }
 
 #[cfg(test)]
@@ -64,6 +63,14 @@ mod tests {
         note(0x1008, 8);
         assert!(covers(0x1000, 16) && covers(0x1004, 4));
         assert!(!covers(0x1000, 17) && !covers(0xfff, 2));
+        // A collective over many ranks: apart from each other, then the gaps between them.
+        for rank in 0..5000 {
+            note(0x10_0000 + 512 * rank, 8);
+        }
+        assert!(covers(0x10_0000, 8) && covers(0x10_0000 + 512 * 4999, 8));
+        assert!(!covers(0x10_0000, 16));
+        note(0x10_0000, 600);
+        assert!(covers(0x10_0000, 600) && !covers(0x10_0000, 601));
         launch::kernel().unwrap();
         assert!(!covers(0x1000, 8));
     }

@@ -32,6 +32,7 @@ mod module;
 mod nccl;
 mod nvml;
 mod nvrtc;
+mod order;
 mod pool;
 mod refuse;
 mod solver;

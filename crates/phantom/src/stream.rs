@@ -1,4 +1,5 @@
-//! Streams: everything on them is done at once, so they only carry identity, priority and capture.
+//! Streams: everything on them is done at once, so they only carry identity, priority, capture, and
+//! what the host has waited for.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
@@ -9,7 +10,7 @@ use cuda_abi::types::{Handle, HostFunction, StreamCallback};
 use crate::error::{Answer, Failure};
 use crate::ffi::Raw;
 use crate::state::{lock, new_handle};
-use crate::{context, graph};
+use crate::{context, event, graph};
 
 /// Priorities of the streams that were made with one.
 static PRIORITIES: Mutex<BTreeMap<Handle, c_int>> = Mutex::new(BTreeMap::new());
@@ -51,6 +52,7 @@ pub(crate) fn context(_stream: Handle, out: &mut Handle) -> Answer {
 }
 
 pub(crate) fn wait_event(stream: Handle, event: Handle) -> Answer {
+    event::join(stream, event);
     graph::join_capture(stream, event);
     Ok(())
 }

@@ -186,4 +186,19 @@ pub enum Mark {
         /// E.g. `the result of train.py:18`.
         by: TextId,
     },
+    /// The live allocation that contains `address` belongs to a method of distributed training.
+    Area {
+        /// Inside the allocation.
+        address: u64,
+        /// E.g. `gradient buckets (DDP)`; a number after `#` tells parts of one area from each other.
+        area: TextId,
+    },
+    /// The free that was requested last is deferred: it waits for work of other streams.
+    Deferred,
+    /// A deferred free would have completed by now on any card: the host has waited for a stream that
+    /// it waits for. The last such mark of a free counts.
+    Idle {
+        /// Which of the recording's deferred frees, from 0.
+        free: u32,
+    },
 }

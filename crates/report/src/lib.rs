@@ -27,7 +27,8 @@ pub use explain::{Explanation, explain};
 pub use json::{explain as explain_json, json};
 pub use ranks::{Rank, Ranks};
 pub use run::{
-    Against, Card, FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Workspaces,
+    Against, Card, Deferred, FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict,
+    Workspaces,
 };
 pub use sections::Unfold;
 pub use terminal::{Palette, headline, terminal};

@@ -92,6 +92,22 @@ pub struct Peak {
     pub nccl_bytes: u64,
 }
 
+/// Frees that waited for work of other streams (`record_stream`), and what depends on when it is done.
+/// What is allocated does not: it counts up to the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deferred {
+    /// How many there were.
+    pub frees: usize,
+    /// Reserved and active peak when work is done as soon as it is launched: measured.
+    pub at_once: [u64; 2],
+    /// The same when work is done only once the host has waited for it: modelled.
+    pub late: [u64; 2],
+    /// The most bytes that wait at one time then.
+    pub most_waiting: u64,
+    /// Whether the card still does then.
+    pub late_fits: bool,
+}
+
 /// An allocation that the card refused and that ended the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutOfMemory {
@@ -172,6 +188,8 @@ pub struct Run {
     pub fits_on: Vec<FitsOn>,
     /// In a world of several ranks: those that ran. The rest of this is about the worst of them.
     pub ranks: Option<Ranks>,
+    /// How the peak depends on the order of work; `None` if no free waited for another stream.
+    pub deferred: Option<Deferred>,
     /// What the reader should know about these numbers.
     pub notes: Vec<String>,
 }

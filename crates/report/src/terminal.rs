@@ -7,7 +7,7 @@ use crate::baseline;
 use crate::bytes;
 use crate::explain::{cause, operator};
 use crate::ranks;
-use crate::run::{Card, OutOfMemory, Peak, Run, Verdict, Workspaces};
+use crate::run::{Card, Deferred, OutOfMemory, Peak, Run, Verdict, Workspaces};
 use crate::sections::words::sentence;
 use crate::sections::{COLUMNS, SCREEN, Section, Unfold, causes, sections};
 use crate::why::why;
@@ -48,6 +48,9 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
     }
     if let Some(peak) = &run.peak {
         peaks(peak, run.card.as_ref(), &mut line);
+    }
+    for row in run.deferred.iter().flat_map(|deferred| sentence(&streams(deferred), COLUMNS)) {
+        line("", &row);
     }
     if let Some(cause) = run.anatomy.as_ref().and_then(cause) {
         line("", &cause);
@@ -211,6 +214,28 @@ fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&'static str, &
         );
     }
     line(if 0 < allocated.bytes { "" } else { "peak" }, &text);
+}
+
+/// How far the peak depends on when other streams are done.
+fn streams(deferred: &Deferred) -> String {
+    let Deferred { frees, at_once: [reserved, _], late: [late, _], most_waiting, late_fits } =
+        deferred;
+    let frees = match frees {
+        1 => "1 free waited".to_owned(),
+        _ => format!("{frees} frees waited"),
+    };
+    let text = format!("{frees} for work of other streams, which is done at once here; ");
+    let waiting = bytes::text(*most_waiting);
+    text + &match (late_fits, reserved == late) {
+        (false, _) => {
+            format!("done as late as possible ({waiting} waiting), it would not fit (modelled)")
+        }
+        (true, true) => "done as late as possible, as much is reserved (modelled)".to_owned(),
+        (true, false) => format!(
+            "done as late as possible ({waiting} waiting), {} are reserved (modelled)",
+            bytes::text(*late)
+        ),
+    }
 }
 
 fn how(run: &Run) -> String {

@@ -4,7 +4,7 @@ PyTorch's own distributed code runs unmodified, over NCCL as the phantom answers
 rank is answered here as if that rank were there and had done the same as this one: the rendezvous and its store
 (`rendezvous.py`, `store.py`), collectives of the CPU (`cpu.py`), groups (`groups.py`). What only another rank knows
 comes as a letter of that rank (`letters.py`), which then runs first. Who would start the other ranks starts none
-(`start.py`).
+(`start.py`). What grows with the number of ranks and holds nothing is made once (`shards.py`).
 """
 
 import os
@@ -37,7 +37,7 @@ def install():
     world = asked_for()
     if world is None or not torch.distributed.is_available():
         return
-    from . import cpu, groups, letters, objects, rendezvous, start
+    from . import cpu, groups, letters, objects, rendezvous, shards, start
 
     box = letters.Box(world)
     rendezvous.install(world, box)
@@ -45,3 +45,4 @@ def install():
     groups.install(world)
     objects.install(world, box)
     start.install(world)
+    shards.install()

@@ -64,6 +64,11 @@ impl Script {
         self.recording.events.push(Event::Mark(Mark::Name { address, category, name }));
     }
 
+    pub(crate) fn area(&mut self, address: u64, area: &str) {
+        let area = self.recording.texts.intern(area);
+        self.recording.events.push(Event::Mark(Mark::Area { address, area }));
+    }
+
     pub(crate) fn tensor(&mut self, address: u64, what: &str) {
         let what = self.recording.texts.intern(what);
         self.recording.events.push(Event::Mark(Mark::Tensor { address, what }));

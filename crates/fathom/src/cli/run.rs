@@ -124,7 +124,7 @@ pub(crate) struct WorldArguments {
     /// Which rank runs [default: 0]
     #[arg(long, value_name = "R", conflicts_with = "ranks")]
     pub(crate) rank: Option<u32>,
-    /// Several ranks, one after the other: `0,1,last`, `0..4`, `all`
+    /// Several ranks, two at a time: `0,1,last`, `0..4`, `all`
     #[arg(long, value_name = "R,R,…")]
     pub(crate) ranks: Option<String>,
     /// Cards of one machine [default: 8, or what divides the world]

@@ -16,6 +16,9 @@ pub(crate) struct TrialArguments {
     /// End a trial after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
+    /// Each trial is rank 0 of a world of N ranks
+    #[arg(long, value_name = "N")]
+    pub(crate) world_size: Option<u32>,
     /// Write the answer as JSON (`-` for standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -64,7 +67,9 @@ Exit codes: 0 the answer was given, 2 bad usage or input, 3 the script failed in
 
 Examples:
   fathom sweep --vary batch-size=16,32,64 --gpu rtx3090,a100-40g -- python train.py --batch-size 32
-  fathom sweep --vary batch=1..512 --set batch='--batch-size {}' --gpu rtx3090 -- python train.py")]
+  fathom sweep --vary batch=1..512 --set batch='--batch-size {}' --gpu rtx3090 -- python train.py
+  fathom sweep --vary world-size=8,16,64 --gpu a100-40g -- python fsdp.py
+  fathom sweep --vary strategy=ddp,fsdp2 --set strategy='--strategy {}' --world-size 8 -- python train.py")]
 pub(crate) struct SweepArguments {
     /// Values to try: `batch=8,16,32`, or a range whose largest fitting value is searched: `batch=1..512`
     #[arg(long, required = true, value_name = "NAME=V,V,…")]

@@ -50,7 +50,8 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         settings(trial)?,
         cache(trial),
         progress,
-    )?;
+    )?
+    .in_world(trial.world_size);
     let mut bench = Fitting::new(runner, knobs.clone(), card.clone());
     let wish = Wish {
         card: questions(std::slice::from_ref(&card)).swap_remove(0),

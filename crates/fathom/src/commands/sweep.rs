@@ -38,7 +38,8 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
         settings(trial)?,
         cache(trial),
         Progress::new(trial.quiet),
-    )?;
+    )?
+    .in_world(trial.world_size);
     let cards = questions(&catalogue);
     let mut answer = Sweep {
         knobs: varied
@@ -237,8 +238,11 @@ fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
     {
         notes.push(format!("a trial failed by itself: {}", why.replace('\n', "\n         ")));
     }
-    if answer.knobs.iter().any(|knob| knob.name == WORLD_SIZE) {
-        notes.push("rank 0 of each world was run; `fathom run --ranks` compares ranks".to_owned());
+    if runner.is_in_world() || answer.knobs.iter().any(|knob| knob.name == WORLD_SIZE) {
+        notes.push(
+            "rank 0 of each world was run, NCCL's memory (modelled) included; `fathom run --ranks` compares ranks"
+                .to_owned(),
+        );
     }
     if !runner.is_warm() {
         notes.push("each trial starts Python anew: only `python script.py` and `python -m` can be kept warm".to_owned());

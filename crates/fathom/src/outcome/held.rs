@@ -8,7 +8,7 @@ use report::{Card, Peak, Run};
 
 use super::files::Seen;
 use super::refusal_that_ended;
-use crate::dissect::{dissect, smallest_card};
+use crate::dissect::{deferred, dissect, smallest_card};
 use crate::fragments::fragments;
 
 /// The recording of a process, of the card it used most.
@@ -27,6 +27,7 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
             let nccl = run.peak.as_ref().map_or(0, |peak| peak.nccl_bytes);
             run.floor_bytes = smallest_card(&recording).map(|bytes| bytes + nccl);
         }
+        run.deferred = deferred(&recording).filter(|_| !are_events_late());
         let (anatomy, notes) = dissect(&recording)?;
         // Another process may have ended the run: this one's failures would not be the reason.
         if let Some(refusal) =
@@ -48,6 +49,11 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
         }
         Err(why) => run.notes.push(format!("who holds the memory is not known: {name}: {why}")),
     }
+}
+
+/// Whether the phantom was told to be the slowest card itself: then nothing is done at once.
+fn are_events_late() -> bool {
+    std::env::var(cuda_abi::environment::EVENTS).is_ok_and(|text| text == "late")
 }
 
 /// A recording may end before its process did; then it may not have seen the peak.

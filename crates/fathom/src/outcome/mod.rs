@@ -62,6 +62,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         out_of_memory,
         failure,
         ranks: None,
+        deferred: None,
         notes: Vec::new(),
     };
     if settings.card.is_none() && verdict == Verdict::Fits {
@@ -97,6 +98,9 @@ fn refusal_that_ended(seen: &Seen) -> Option<OutOfMemory> {
             ..OutOfMemory::default()
         });
     }
+    if let Some(refusal) = refusal_of_nccl(seen) {
+        return Some(refusal);
+    }
     // Caught: the run went on if steps followed, or if it has no steps to show and ended by itself.
     let went_on = match process.steps_of_all {
         0 => process.end.as_ref().is_some_and(|end| end.kind == "exit"),
@@ -115,6 +119,20 @@ fn refusal_that_ended(seen: &Seen) -> Option<OutOfMemory> {
         line: uncaught.and_then(|end| end.line).or(refusal.line),
         message: uncaught.map(|end| end.message.clone()).unwrap_or_default(),
         shortage: None,
+    })
+}
+
+/// A communicator for which the card had no room, if the script ended with an exception.
+fn refusal_of_nccl(seen: &Seen) -> Option<OutOfMemory> {
+    let end = seen.end().filter(|end| end.kind == "exception")?;
+    let mut refused = seen.page.devices.iter().map(|device| device.nccl_refused);
+    let tried_bytes = refused.find(|bytes| *bytes != 0)?;
+    Some(OutOfMemory {
+        tried_bytes,
+        file: end.file.clone().map(from_here),
+        line: end.line,
+        message: "NCCL's buffers for a communicator (modelled) do not fit".to_owned(),
+        ..OutOfMemory::default()
     })
 }
 

@@ -2,9 +2,12 @@
 //!
 //! A communicator has channels, and each channel buffers for its connections; memory is linear in the
 //! number of channels (NVIDIA/nccl issue 864). On four A100 cards with NVLink a communicator was
-//! measured to take 544 MiB between two ranks and 688 MiB among more (NVIDIA/nccl issue 964); such
-//! cards have 24 channels. How many channels other machines have depends on how their cards are
-//! connected, which is not known here: two are assumed for cards that are sold without NVLink.
+//! measured to take 544 MiB between two ranks and 688 MiB among more (NVIDIA/nccl issue 964). That
+//! total is taken for all cards of data centres; on others than the A100 it is assumed.
+//!
+//! How many channels a machine has depends on how its cards are connected, which is not known here.
+//! A100 cards behind a switch have 24 (the log in NVIDIA/nccl-tests issue 100): that count is assumed
+//! for the machine that was measured, and two channels for cards that are sold without NVLink.
 
 use gpus::Card;
 

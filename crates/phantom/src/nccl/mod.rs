@@ -57,11 +57,13 @@ fn add(out: &mut Handle, size: Option<usize>, rank: usize) -> Answer {
 fn charge(ordinal: c_int, ranks: usize) -> Result<u64, Failure> {
     let (index, device) = state::device(ordinal)?;
     let bytes = buffers::bytes(state::phantom()?.card, ranks);
-    device.with_arena(index, |arena| arena.charge(bytes))?;
+    let page = &status::page().devices[index];
+    let charged = device.with_arena(index, |arena| arena.charge(bytes));
+    charged.inspect_err(|_| page.nccl_refused.store(bytes, Relaxed))?;
     let all = lock(&COMMUNICATORS);
     let held: u64 =
         all.values().filter(|other| other.device == ordinal).map(|other| other.bytes).sum();
-    status::page().devices[index].nccl.fetch_max(held + bytes, Relaxed);
+    page.nccl.fetch_max(held + bytes, Relaxed);
     Ok(bytes)
 }
 

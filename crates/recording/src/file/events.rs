@@ -4,7 +4,7 @@
 //! u8 kind   u8 code   u16 place   u32 third   u64 address   u64 size
 //! ```
 //!
-//! `third` is the owner of an allocation, the step of a phase, the text of a name. `code` is the
+//! `third` is the owner of an allocation, the step of a phase, the text of a name, the number of a free. `code` is the
 //! number of a phase or a category. Where an event has no such part, the field is 0.
 
 use super::chunk::{u16_at, u32_at, u64_at};
@@ -30,6 +30,9 @@ mod kind {
     pub(super) const TENSOR: u8 = 10;
     pub(super) const OWNER: u8 = 11;
     pub(super) const HOLDER: u8 = 12;
+    pub(super) const DEFERRED: u8 = 13;
+    pub(super) const IDLE: u8 = 14;
+    pub(super) const AREA: u8 = 15;
 }
 
 /// The event of a row.
@@ -77,6 +80,9 @@ pub(super) fn decode(row: &[u8; ROW], tables: &Tables) -> Result<Event, String> 
         kind::TENSOR => Event::Mark(Mark::Tensor { address, what: tables.text(third)? }),
         kind::OWNER => Event::Mark(Mark::Owner { address, owner: owner(tables, third)? }),
         kind::HOLDER => Event::Mark(Mark::Holder { address, by: tables.text(third)? }),
+        kind::AREA => Event::Mark(Mark::Area { address, area: tables.text(third)? }),
+        kind::DEFERRED => Event::Mark(Mark::Deferred),
+        kind::IDLE => Event::Mark(Mark::Idle { free: third }),
         other => return Err(format!("{other} is no kind of event")),
     })
 }
@@ -121,6 +127,9 @@ pub(super) fn encode(event: &Event, place: u16) -> [u8; ROW] {
         Event::Mark(Mark::Tensor { address, what }) => (kind::TENSOR, 0, what.0, address, 0),
         Event::Mark(Mark::Owner { address, owner }) => (kind::OWNER, 0, owner.0, address, 0),
         Event::Mark(Mark::Holder { address, by }) => (kind::HOLDER, 0, by.0, address, 0),
+        Event::Mark(Mark::Area { address, area }) => (kind::AREA, 0, area.0, address, 0),
+        Event::Mark(Mark::Deferred) => (kind::DEFERRED, 0, 0, 0, 0),
+        Event::Mark(Mark::Idle { free }) => (kind::IDLE, 0, free, 0, 0),
     };
     let mut row = [0; ROW];
     row[0] = kind;

@@ -52,6 +52,11 @@ impl fmt::Display for Event {
             Event::Mark(Mark::Holder { address, by }) => {
                 write!(to, "holder {address:#x} text {}", by.0)
             }
+            Event::Mark(Mark::Area { address, area }) => {
+                write!(to, "area {address:#x} text {}", area.0)
+            }
+            Event::Mark(Mark::Deferred) => write!(to, "deferred"),
+            Event::Mark(Mark::Idle { free }) => write!(to, "idle free {free}"),
         }
     }
 }
@@ -121,6 +126,11 @@ pub(super) fn event(line: &str) -> Result<Event, String> {
         "holder" => {
             Event::Mark(Mark::Holder { address: number(1)?, by: TextId(words.small("text")?) })
         }
+        "area" => {
+            Event::Mark(Mark::Area { address: number(1)?, area: TextId(words.small("text")?) })
+        }
+        "deferred" => Event::Mark(Mark::Deferred),
+        "idle" => Event::Mark(Mark::Idle { free: words.small("free")? }),
         other => return Err(format!("`{other}` is not an event")),
     })
 }

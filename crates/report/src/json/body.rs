@@ -1,6 +1,6 @@
 //! The versioned mirror of an anatomy: who holds what, in JSON.
 
-use anatomy::{Anatomy, Dissection, Known, Origin};
+use anatomy::{Anatomy, AreaBytes, Dissection, Known, Origin};
 use serde::Serialize;
 
 /// How many of the tensors at a moment are listed, and in full in the terminal.
@@ -14,6 +14,9 @@ pub(crate) struct Body<'a> {
     modules: Vec<Module<'a>>,
     lines: Vec<Line<'a>>,
     operators: Vec<Operator<'a>>,
+    /// What belongs to methods of distributed training.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    areas: Vec<Area<'a>>,
     tensors: Vec<Tensor<'a>>,
     phases: Vec<Phase>,
     born: Vec<Born>,
@@ -67,6 +70,15 @@ struct Operator<'a> {
     name: &'a str,
     bytes: u64,
     count: u64,
+}
+
+#[derive(Serialize)]
+struct Area<'a> {
+    name: &'a str,
+    bytes: u64,
+    count: u64,
+    /// Such as micro-batches; 0 if it has none.
+    parts: u64,
 }
 
 #[derive(Serialize)]
@@ -148,6 +160,14 @@ struct Entry {
     known: &'static str,
 }
 
+fn areas(at: &Dissection) -> Vec<Area<'_>> {
+    fn area(row: &AreaBytes) -> Area<'_> {
+        let AreaBytes { name, bytes, count, parts } = row;
+        Area { name, bytes: *bytes, count: *count, parts: *parts }
+    }
+    at.areas.iter().map(area).collect()
+}
+
 /// What is alive at one moment, as at a request that failed.
 #[derive(Serialize)]
 pub(crate) struct Held<'a> {
@@ -193,6 +213,7 @@ impl<'a> Body<'a> {
             categories: categories(peak),
             modules: modules(peak),
             lines: lines(peak),
+            areas: areas(peak),
             operators: peak
                 .operators
                 .iter()

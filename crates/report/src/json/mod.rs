@@ -48,6 +48,9 @@ struct Report<'a> {
     world: Option<JsonWorld>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ranks: Vec<JsonRank<'a>>,
+    /// Only if frees waited for other streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deferred_frees: Option<Deferred>,
     notes: &'a [String],
 }
 
@@ -86,6 +89,40 @@ struct Peak<'a> {
     reserved_phase: &'a str,
     /// Who raised the reserved peak.
     reserved_by: Option<Place<'a>>,
+}
+
+/// Two ends of one range; what is allocated is the same at both.
+#[derive(Serialize)]
+struct Deferred {
+    count: usize,
+    at_once: Streams,
+    late: Streams,
+    most_waiting_bytes: u64,
+    late_fits: bool,
+}
+
+#[derive(Serialize)]
+struct Streams {
+    reserved_bytes: u64,
+    active_bytes: u64,
+    known: &'static str,
+}
+
+impl Deferred {
+    fn of(deferred: &crate::run::Deferred) -> Deferred {
+        let streams = |[reserved_bytes, active_bytes]: [u64; 2], known| Streams {
+            reserved_bytes,
+            active_bytes,
+            known,
+        };
+        Deferred {
+            count: deferred.frees,
+            at_once: streams(deferred.at_once, "measured"),
+            late: streams(deferred.late, "modelled"),
+            most_waiting_bytes: deferred.most_waiting,
+            late_fits: deferred.late_fits,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -160,6 +197,7 @@ pub fn json(run: &Run) -> String {
             .collect(),
         world,
         ranks: ranks.unwrap_or_default(),
+        deferred_frees: run.deferred.as_ref().map(Deferred::of),
         notes: &run.notes,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");

@@ -105,6 +105,20 @@ pub(super) fn lines(at: &Dissection, most: Option<usize>) -> Vec<String> {
     rows.map(row).collect()
 }
 
+/// What belongs to methods of distributed training.
+pub(super) fn areas(at: &Dissection, most: Option<usize>) -> Vec<String> {
+    let row = |row: &anatomy::AreaBytes| {
+        let parts = match row.parts {
+            0 => String::new(),
+            parts => format!("{parts} "),
+        };
+        let blocks = if row.count == 1 { "block" } else { "blocks" };
+        let name = format!("{parts}{}", row.name);
+        format!("{}  {} {blocks}", sized(&name, row.bytes, at.allocated), row.count)
+    };
+    at.areas.iter().take(most.unwrap_or(usize::MAX)).map(row).collect()
+}
+
 /// All operators.
 pub(super) fn operators(at: &Dissection) -> Vec<String> {
     let rows = at.operators.iter().map(|row| {

@@ -13,6 +13,9 @@ use diagnose::Finding;
 /// Lines of a whole report, unless something is unfolded.
 pub(crate) const SCREEN: usize = 45;
 
+/// Methods of distributed training on one screen.
+const AREAS: usize = 6;
+
 /// Columns of the report, without its labels.
 pub(crate) const COLUMNS: usize = 91;
 
@@ -74,7 +77,8 @@ pub(crate) fn sections(
     let tensors = section("tensors", holders::tensors(at, unfold.tensors));
     let phases = section("phases", over_time::phases(anatomy, unfold.phases));
     let growth = section("growth", over_time::growth(anatomy));
-    let others = [&causes, &to_try, &model, &ledger, &held, &tensors, &phases, &growth];
+    let areas = section("parallel", holders::areas(at, (!unfold.modules).then_some(AREAS)));
+    let others = [&causes, &to_try, &model, &ledger, &held, &areas, &tensors, &phases, &growth];
     let taken: usize = others.iter().map(|section| section.rows.len()).sum();
     // Modules and lines share what is left; a few rows of each are always worth it.
     let left = room.saturating_sub(taken);
@@ -85,5 +89,6 @@ pub(crate) fn sections(
     let lines = section("lines", holders::lines(at, (!unfold.lines).then_some(for_lines)));
     let operators = if unfold.operators { holders::operators(at) } else { Vec::new() };
     let operators = section("operator", operators);
-    [causes, to_try, model, ledger, held, modules, lines, tensors, operators, phases, growth].into()
+    let first = [causes, to_try, model, ledger, held, areas, modules, lines];
+    first.into_iter().chain([tensors, operators, phases, growth]).collect()
 }

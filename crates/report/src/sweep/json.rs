@@ -136,7 +136,7 @@ fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
         failure,
         peak_allocated_bytes: point.peaks.allocated,
         peak_reserved_bytes: point.peaks.reserved,
-        device_bytes: point.peaks.reserved + sweep.cards[point.card].context_bytes,
+        device_bytes: taken(&point.peaks, &sweep.cards[point.card]),
         how: match point.how {
             How::Run => "run",
             How::Predicted => "predicted",
@@ -157,8 +157,13 @@ fn largest<'a>(sweep: &'a Sweep, row: &'a super::Row) -> Largest<'a> {
         value: row.largest.value,
         others: row.others.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
         peak_reserved_bytes: row.largest.peaks.reserved,
-        device_bytes: row.largest.peaks.reserved + card.context_bytes,
+        device_bytes: taken(&row.largest.peaks, card),
         at_end_of_range: row.largest.at_end_of_range,
         failure: row.largest.failure.as_deref(),
     }
+}
+
+/// What a card gives: PyTorch's memory and the context, and what libraries such as NCCL take.
+fn taken(peaks: &fit::Peaks, card: &super::Card) -> u64 {
+    peaks.device.max(peaks.reserved + card.context_bytes)
 }
