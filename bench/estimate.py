@@ -2,9 +2,10 @@
 
     estimate.py TOOL MODEL [STEPS]
 
-TOOL is a function of this file or `phantom`, MODEL a file of bench/models, with a size where it takes one (`llama:13B`). The answer has `bytes` (the peak, or what the
-tool takes for it), `build` and `steps` in seconds: the clock starts when everything is imported. A tool that fails answers
-with `error`. `bench/tools.py` starts this with the phantom's libraries, which torch's CUDA build needs to be imported.
+TOOL is a function of this file, MODEL a file of bench/models, with a size where it takes one (`llama:13B`). The answer
+has `bytes` (the peak, or what the tool takes for it), `build` and `steps` in seconds: the clock starts when everything is
+imported. A tool that fails answers with `error`. `bench/tools.py` starts this with the phantom's libraries, without which
+torch's CUDA build cannot be imported.
 """
 
 import functools

@@ -159,8 +159,8 @@ def main():
         notes += [model.sweep() for model in models]
         measured = {"model": "text", "other": "text", "its peak": "bytes", "computed twice": "percent"}
         measured |= {"plan's peak": "bytes", "plan computes twice": "percent"}
-        foretold = {"model": "text", "asked for": "text", "its peak, predicted": "percent", "time again, predicted": "percent"}
-        foretold |= {"plan's peak": "percent", "plan computes twice": "percent"}
+        foretold = {"model": "text", "asked for": "text", "its peak, predicted": "percent"}
+        foretold |= {"time again, predicted": "percent", "plan's peak": "percent", "plan computes twice": "percent"}
         tables = [Table("At equal peak", measured, rows + budgets, notes)]
         tables += [Table("sac_ilp, by shares of the peak", foretold, predicted)] if predicted else []
         save("planner", "Planning of checkpoints", ABOUT, "python3 bench/planner.py", tables)

@@ -1,4 +1,4 @@
-"""What the benchmarks of speed and scale need of processes: a warm one that forks, and how much memory a tree of them has."""
+"""What speed and scale need of processes: a warm one that forks, and how much memory a tree of them has."""
 
 import json
 import os

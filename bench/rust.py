@@ -96,7 +96,8 @@ def files(events):
         ["replay it (Python: add up sizes)", count / add, rate, rate * add / count],
         ["explain it (Python: read, add up sizes)", count / (load + add), count / explain, (load + add) / explain],
     ]
-    notes = [f"{size / 1e6:.0f} MB, {count:,} events; memory {memory[1] / size:.1f} × the file, Python's {memory[0] / size:.1f} ×."]
+    ours, theirs = memory[1] / size, memory[0] / size
+    notes = [f"{size / 1e6:.0f} MB, {count:,} events; memory {ours:.1f} × the file, Python's {theirs:.1f} ×."]
     return rows, notes, {"ratio": load / read, "memory": memory[1] / size, "rate": rate}
 
 
@@ -122,7 +123,8 @@ def main():
     if not options.quick:
         columns = {"a snapshot": "text", "Python, events/s": "count", "Fathom, events/s": "count", "ratio": "ratio"}
         rows = [[name, round(python), round(ours), ratio] for name, python, ours, ratio in rows]
-        kept = {"model": "text", "events a step": "count", "step": "seconds", "of it recording": "seconds", "events/s": "count"}
+        kept = {"model": "text", "events a step": "count", "step": "seconds"}
+        kept |= {"of it recording": "seconds", "events/s": "count"}
         recorded = [recorder(model) for model in ("resnet50", "gpt2", "bert")]
         tables = [Table("Files", columns, rows, notes), Table("The recorder", kept, recorded)]
         save("rust", "Events per second", ABOUT, "python3 bench/rust.py", tables)

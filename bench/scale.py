@@ -85,7 +85,8 @@ def tables():
     grown = dict(zip(("fathom", "MemTracker", "live bytes"), slopes[1:]))
     notes = [f"Exponent of {tool}: " + ("–" if slope is None else f"{slope:.2f}") for tool, slope in grown.items()]
     return [
-        Table("By card", {"card": "text", "sequences": "count", **memory}, list(by_card()), ["GPT-2, " + tools.words("gpt2")]),
+        Table("By card", {"card": "text", "sequences": "count", **memory}, list(by_card()),
+              ["GPT-2, as in the table of peers, but for the number of sequences."]),
         Table("By model", {"model": "text", "parameters": "count", **memory}, list(by_parameters(PARAMETERS)),
               [f"{tools.words('llama')}; built on a card without a limit."]),
         Table("An estimate by layers", {"layers": "text", **dict.fromkeys(grown, "seconds")}, rows, notes),
