@@ -36,7 +36,6 @@ RANDOM = ("rand", "normal", "uniform", "bernoulli", "dropout", "multinomial", "p
           "cauchy", "geometric", "log_normal", "rrelu")  # fmt: skip
 
 
-
 def is_random(func):
     name = getattr(func, "__name__", "")
     return any(word in name for word in RANDOM)
