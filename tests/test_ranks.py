@@ -14,7 +14,7 @@ from conftest import PYTHON, SCRIPTS
 WIDTH, BLOCKS, ROWS = 1024, 2, 4096
 FLAGS = ("--gpu", "rtx3090", "--timeout", "100")
 
-WAYS = """fsdp2:2:0 fsdp2:8:0 fsdp2:64:0 fsdp2:4096:0 fsdp2_keep:8:0 ddp:2:0 ddp_views:2:0 fsdp2_mixed:2:0 fsdp2_offload:2:0
+WAYS = """fsdp2:2:0 fsdp2:8:0 fsdp2:64:0 fsdp2:4096:0 fsdp2_keep:8:0 ddp:2:0 ddp:4096:0 ddp_views:2:0 fsdp2_mixed:2:0 fsdp2_offload:2:0
 hybrid:16:0:8 tensor_parallel:4:1 sequence_parallel:4:1 experts:4:0 fsdp1:4:0 zero:4:0
 pipeline_static:4:0 pipeline_static:4:1 pipeline_static:4:2 pipeline_static:4:3 shapes:4:0 shapes:4:3""".split()
 
@@ -85,6 +85,7 @@ def test_replicated_and_sharded_data_parallel(ways):
     whole = shard_bytes(1)
     ddp, views = categories(ways["ddp:2:0"]), categories(ways["ddp_views:2:0"])
     assert ddp["weights"] == ddp["communication"] == whole
+    assert categories(ways["ddp:4096:0"]) == ddp, "the same on every number of cards"
     assert areas(ways["ddp:2:0"])["gradient buckets (DDP)"]["bytes"] == whole
     assert views["weights"] == views["gradients"] == whole and views["communication"] == 0
     assert categories(ways["fsdp2_mixed:2:0"])["weights"] == shard_bytes(2)
