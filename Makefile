@@ -51,7 +51,7 @@ test-differential: build $(OTHERS:%=.venvs/%/torch.stamp)
 	FATHOM_DIFFERENTIAL=required cargo test --quiet -p allocator --test differential -- --ignored --nocapture
 
 test-python: build checker $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
-	$(VENV)/bin/python -m pytest tests -q -n 2 --dist loadfile
+	$(VENV)/bin/python -m pytest tests -q -n 2 --dist loadfile --no-loadscope-reorder
 
 # maturin comes from the index into a place of its own; the command is compiled and linked once more, some two minutes.
 wheel: $(VENV)/torch.stamp

@@ -121,7 +121,7 @@ class Shared:
 
 
 # Files that take longest: begun first, no worker is left alone with one of them at the end.
-LONG = ["test_on_phantom", "test_ranks", "test_run", "test_scripts"]
+LONG = ["test_scripts", "test_on_phantom", "test_ranks", "test_anatomy", "test_sweep", "test_run", "test_fit_cases", "test_fit"]
 
 
 def pytest_collection_modifyitems(items):

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import PYTHON, SCRIPTS
+from conftest import PYTHON, ROOT, SCRIPTS
 
 WIDTH, BLOCKS, ROWS = 1024, 2, 4096
 FLAGS = ("--gpu", "rtx3090", "--timeout", "100")
@@ -24,7 +24,7 @@ def ways(fathom, tmp_path_factory):
     """What `fathom explain` says of each way of training, after it has trained three steps."""
     folder, out = tmp_path_factory.mktemp("ways"), tmp_path_factory.mktemp("recordings")
     flags = ("--quiet", "--steps", "0", "--gpu", "rtx3090", "--out", out)
-    done = fathom.command("run", *flags, "--", PYTHON, SCRIPTS / "ranks_all.py", folder, *WAYS, timeout=300)
+    done = fathom.command("run", *flags, "--", PYTHON, ROOT / "tests" / "ranks_all.py", folder, *WAYS, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "fathom: " not in done.stderr, done.stderr
     lengths = [line for line in done.stdout.splitlines() if line.startswith("LENGTHS ")]

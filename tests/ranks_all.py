@@ -15,7 +15,7 @@ import torch.distributed.optim  # noqa: F401
 import torch.distributed.pipelining  # noqa: F401
 import torch.distributed.tensor.parallel  # noqa: F401
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "scripts"))
 import forks
 import ranks
 import ranks_shapes
