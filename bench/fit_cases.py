@@ -35,7 +35,6 @@ COLUMNS = {
     "label": "text",
     "more time": "percent",
     "trials": "count",
-    "took": "seconds",
 }
 
 
@@ -67,12 +66,12 @@ def words(plan):
 
 def row(case, size, answer):
     base = answer["baseline"]
-    start, spent = [case, base["device_bytes"], size], [answer["trials"], answer["wall_seconds"]]
+    start, trials = [case, base["device_bytes"], size], answer["trials"]
     if base["fits"]:
-        return [*start, "none is needed", base["device_bytes"], "", None, *spent]
+        return [*start, "none is needed", base["device_bytes"], "", None, trials]
     plans, chosen = answer["plans"], answer["chosen"]
     plan = plans[chosen] if chosen is not None else min(plans, key=lambda plan: plan["peak_reserved_bytes"])
-    needs = [plan["device_bytes"], plan["label"], plan["cost"]["flops_ratio"] - 1, *spent]
+    needs = [plan["device_bytes"], plan["label"], plan["cost"]["flops_ratio"] - 1, trials]
     if chosen is not None:
         return [*start, words(plan), *needs]
     cause = answer["causes"][0]

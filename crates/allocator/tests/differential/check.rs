@@ -1,7 +1,9 @@
 //! One program through all comparisons.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use addresses::Addresses;
 use allocator::{TieBreak, Timeline, UNLIMITED, replay, reproduce, validate};
 use recording::{Event, Recording};
 
@@ -161,15 +163,34 @@ fn replayed(recording: &Recording, ours: &Simulation, stats: &Theirs) -> Result<
 /// Can a history be replayed on another card with the same result? Not if blocks of equal size were
 /// chosen by addresses that our card gives otherwise.
 fn says_enough(recording: &Recording, ours: &Simulation) -> bool {
-    let mut last = 0;
-    let ascend = recording.events.iter().all(|event| match event {
-        Event::SegmentAlloc { address, .. } => std::mem::replace(&mut last, *address) < *address,
-        _ => true,
-    });
     let by_address = ours.settings.tie_break == TieBreak::Address;
-    (ascend || !by_address)
+    (!by_address || is_in_our_order(recording))
         && !hides_the_limit(recording, ours)
         && !ours.emptied.iter().any(|call| hides(recording, ours, *call))
+}
+
+/// Do the segments lie as a card of our own would put them, one below the other? The phantom has more in its
+/// address space than this process's segments.
+fn is_in_our_order(recording: &Recording) -> bool {
+    let mut card = Addresses::new(0, 1 << 46);
+    // By their addresses in the recording: ours.
+    let mut live: BTreeMap<u64, u64> = BTreeMap::new();
+    recording.events.iter().all(|event| match *event {
+        Event::SegmentAlloc { address, size, .. } => {
+            let place = card.take(size).expect("more addresses than a card has bytes");
+            let below = live.range(..address).next_back().is_none_or(|(_, other)| *other < place);
+            let above = live.range(address..).next().is_none_or(|(_, other)| place < *other);
+            live.insert(address, place);
+            below && above
+        }
+        Event::SegmentFree { address, size, .. } => {
+            if let Some(place) = live.remove(&address) {
+                card.give_back(place, size);
+            }
+            true
+        }
+        _ => true,
+    })
 }
 
 /// Does a call of `empty_cache` look like a request that had no room, or like garbage collection?

@@ -11,25 +11,17 @@ use recording::{Block, BlockState, Event, Segment};
 pub(crate) struct Places(BTreeMap<u64, (u64, u64)>);
 
 impl Places {
-    /// Segments that came, first with first, second with second, as long as they are the same. One
-    /// address is never two places: our cards give none twice, unless it is where the other side's
-    /// card has it.
-    fn learn(ours: &[Event], theirs: &[Event]) -> Places {
-        let came = |event: &Event| match *event {
-            Event::SegmentAlloc { address, size, .. } | Event::SegmentMap { address, size, .. } => {
-                Some((address, size))
-            }
-            _ => None,
-        };
-        let pairs = ours.iter().filter_map(came).zip(theirs.iter().filter_map(came));
-        let same = pairs.take_while(|((_, ours), (_, theirs))| ours == theirs);
-        let mut places = BTreeMap::new();
-        for ((our, size), (their, _)) in same {
-            // Pages that come again are fewer or more than before.
-            let place = places.entry(our).or_insert((their, size));
-            place.1 = size.max(place.1);
+    /// A segment or pages of ours, and where they lie on the other side. Where a segment lay that went
+    /// back, another may lie now.
+    fn learn(&mut self, ours: &Event, (address, size): (u64, u64), theirs: u64) {
+        if let Event::SegmentAlloc { .. } = ours {
+            self.0.retain(|start, (_, length)| {
+                start + *length <= address || address + size <= *start
+            });
         }
-        Places(places)
+        // Pages that come again are fewer or more than before.
+        let place = self.0.entry(address).or_insert((theirs, size));
+        place.1 = size.max(place.1);
     }
 
     /// The other side's address of one of ours; itself if no segment is there.
@@ -37,6 +29,16 @@ impl Places {
         let mut before = self.0.range(..=address).rev();
         let found = before.find(|(start, (_, size))| address < *start + size);
         found.map_or(address, |(start, (theirs, _))| theirs + (address - start))
+    }
+}
+
+/// Address and size of a segment or of pages that come.
+fn came(event: &Event) -> Option<(u64, u64)> {
+    match *event {
+        Event::SegmentAlloc { address, size, .. } | Event::SegmentMap { address, size, .. } => {
+            Some((address, size))
+        }
+        _ => None,
     }
 }
 
@@ -48,9 +50,22 @@ pub(crate) fn events(
     theirs: &[Event],
     names_pools: bool,
 ) -> Result<Places, String> {
-    let places = Places::learn(ours, theirs);
-    let ours: Vec<Event> = ours.iter().map(|event| moved(event, &places, names_pools)).collect();
-    let (ours, theirs) = (ordered(&ours), ordered(theirs));
+    let mut places = Places::default();
+    // First with first, second with second, as long as they are the same.
+    let mut came_there = theirs.iter().filter_map(came);
+    let mut moved_here = Vec::with_capacity(ours.len());
+    for event in ours {
+        if let Some((address, size)) = came(event) {
+            match came_there.next() {
+                Some((there, length)) if length == size => {
+                    places.learn(event, (address, size), there)
+                }
+                _ => came_there = [].iter().filter_map(came),
+            }
+        }
+        moved_here.push(moved(event, &places, names_pools));
+    }
+    let (ours, theirs) = (ordered(&moved_here), ordered(theirs));
     let text = |event: Option<&Event>| event.map_or("nothing".into(), ToString::to_string);
     let mut indices = 0..ours.len().max(theirs.len());
     match indices.find(|index| ours.get(*index) != theirs.get(*index)) {
