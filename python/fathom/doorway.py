@@ -40,13 +40,13 @@ def ready():
             from . import flops
 
             flops.install(os.environ["FATHOM_RUN"])
-        from . import uncompiled
+        from . import functions, uncompiled
 
-        uncompiled.install()
+        uncompiled.install(functions.hide_from)
         torch.cuda._lazy_call(watch_the_card)
         with_values = os.environ.get("FATHOM_VALUES", "on") != "off"
         if with_values or os.environ.get("FATHOM_RECORD", "on") != "off":
-            from . import functions, values
+            from . import values
 
             functions.install().values = values.install() if with_values else None
     except Exception as error:  # the user's script matters more than our report of it

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from .value_rules import PLAIN_GETTERS
 
 # Tensors that nobody has made a class of his own of.
-PLAIN = {torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)}
+PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
 
 
 class Functions(TorchFunctionMode):
@@ -85,9 +85,27 @@ def _step_aside():
 def _ignoring_our_mode(inner, is_list):
     @functools.wraps(inner)
     def has_torch_function(*values):
-        if _mode is None or torch._C._len_torch_function_stack() != 1:
+        # The compiler reads this function too, and knows neither the built-in one nor its stack.
+        if not torch.compiler.is_dynamo_compiling() and (_mode is None or torch._C._len_torch_function_stack() != 1):
             return inner(*values)
-        values = values[0] if is_list else values
-        return any(isinstance(value, torch.Tensor) and type(value) not in PLAIN for value in values)
+        for value in values[0] if is_list else values:
+            if isinstance(value, torch.Tensor) and type(value) not in PLAIN:
+                return True
+        return False
 
     return has_torch_function
+
+
+def hide_from(compiler):
+    """The compiler reads what torch functions do in a mode, and gives up where it cannot: it need not know of ours.
+
+    The code that it makes runs in our mode, as other code does. Its guards still see the stack as it is.
+    """
+    state = compiler.variables.torch_function.SymbolicTorchFunctionState
+    inner = state.__init__
+
+    def __init__(self, py_stack, *args, **kwargs):
+        modes = list(py_stack)
+        inner(self, [] if modes == [_mode] else modes, *args, **kwargs)
+
+    state.__init__ = __init__

@@ -46,6 +46,7 @@ def _disable(function, *_, **__):
     return function
 
 
+_then = None
 _loading = threading.RLock()
 _is_loading = False
 
@@ -67,6 +68,7 @@ def _load(module):
             object.__setattr__(module, "__class__", types.ModuleType)
             for function in _direct:
                 vars(function).pop(KEPT, None)
+        _then(module)
 
 
 class _Finder:
@@ -87,6 +89,11 @@ class _Finder:
         return spec
 
 
-def install():
-    if NAME not in sys.modules:
+def install(then):
+    """`then` is called with the module as soon as it is loaded."""
+    global _then
+    _then = then
+    if NAME in sys.modules:
+        then(sys.modules[NAME])
+    else:
         sys.meta_path.insert(0, _Finder)

@@ -4,7 +4,8 @@ import sys
 
 import torch
 
-model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Linear(64, 64)).cuda()
+layers = torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Linear(64, 64), torch.nn.Unflatten(-1, (8, 8))
+model = torch.nn.Sequential(*layers).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 
 
@@ -17,7 +18,7 @@ def steps(function):
 
 steps(model)
 print("loaded before:", "torch._dynamo.eval_frame" in sys.modules)
-steps(torch.compile(model, backend="eager"))
+steps(torch.compile(model, backend="eager", fullgraph=True))
 hidden = torch.optim.Optimizer.add_param_group.__wrapped__
 torch.optim.SGD(model.parameters(), lr=0.1)
 print("loaded after:", "torch._dynamo.eval_frame" in sys.modules)
