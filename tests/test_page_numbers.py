@@ -1,7 +1,7 @@
 """The numbers of the HTML page are those of the report and of the recording, to the byte."""
 
 import pytest
-from conftest import ROOT
+from conftest import PYTHON, ROOT
 
 # Fixtures are used by their names.
 from pages import browser, bytes_text, case, embedded, folder, look, small  # noqa: F401
@@ -28,6 +28,22 @@ def test_figures_are_those_of_the_json(case, look):
     card = next(row["bytes"] for row in report["out_of_memory"]["held"]["ledger"] if row["name"] == "card")
     assert sum(size for _, size, _ in parts) == card
     assert all(text == bytes_text(size) for _, size, text in parts)
+
+
+def test_the_bar_of_a_rank_has_what_is_not_pytorchs(fathom, folder, look):
+    code = """
+import torch
+torch.distributed.init_process_group("nccl", device_id=torch.device("cuda:0"))
+model = torch.nn.Linear(8, 8).cuda()
+model(torch.ones(2, 8, device="cuda")).sum().backward()
+"""
+    path = folder / "rank.html"
+    report, done = fathom(PYTHON, "-c", code, flags=("--gpu", "rtx3090", "--world-size", "4", "--page", path))
+    assert done.returncode == 0, done.stderr
+    page = look(path)
+    parts = page.eval_on_selector_all("[data-part]", "all => all.map(e => [e.dataset.part, +e.dataset.bytes])")
+    assert sum(size for _, size in parts) == report["gpu"]["memory_bytes"]
+    assert dict(parts)["NCCL (modelled)"] == report["peak"]["nccl_bytes"] > 0
 
 
 def test_the_story_sums_to_the_report(case, look):

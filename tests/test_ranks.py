@@ -369,3 +369,17 @@ def test_70_billion_parameters_in_6_gib(runs):
     assert state < report["peak"]["allocated_bytes"] < 60 << 30
     largest_child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
     assert largest_child < 6 << 30
+
+
+def test_a_communicator_before_the_first_tensor_is_counted_once(fathom):
+    code = """
+import torch
+torch.distributed.init_process_group("nccl", device_id=torch.device("cuda:0"))
+model = torch.nn.Linear(8, 8).cuda()
+model(torch.ones(2, 8, device="cuda")).sum().backward()
+"""
+    report, done = fathom(PYTHON, "-c", code, flags=(*FLAGS, "--world-size", "4"))
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row["bytes"] for row in report["ledger"]}
+    assert rows["nccl"] > 0 and rows["context"] == report["gpu"]["context_bytes"]
+    assert report["floor_bytes"] <= report["peak"]["device_bytes"]

@@ -226,7 +226,7 @@ class Page {
 
 // What PyTorch can have of the card; 0 without a card.
 function limitOf(report) {
-  if (report.gpu) return report.gpu.memory_bytes - report.gpu.context_bytes;
+  if (report.gpu) return report.gpu.memory_bytes - report.gpu.context_bytes - (report.peak?.nccl_bytes ?? 0);
   const row = (name) => ((report.ledger ?? []).find((entry) => entry.name === name) ?? { bytes: 0 }).bytes;
   return report.software ? 0 : Math.max(0, row("card") - row("context"));
 }

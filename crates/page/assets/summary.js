@@ -71,7 +71,7 @@ function reasonOf(report) {
       figure(peak.device_bytes, "peak.device_bytes"),
       " of ",
       figure(gpu.memory_bytes, "gpu.memory_bytes"),
-      `, context included (${gpu.context_known}): ${bytesText(Math.max(0, rest))} to spare.`,
+      `, ${included(peak, gpu)} included: ${bytesText(Math.max(0, rest))} to spare.`,
     ];
   }
   const fits = (report.fits_on ?? []).map((card) => `${card.name} (${bytesText(card.memory_bytes)})`);
@@ -129,6 +129,12 @@ function facts(report) {
   return rows;
 }
 
+// What is not PyTorch's, and how it is known.
+function included(peak, gpu) {
+  const context = `context (${gpu.context_known})`;
+  return peak.nccl_bytes ? `${context} and NCCL's ${bytesText(peak.nccl_bytes)} (modelled)` : context;
+}
+
 // The parts of the card at the shown moment: categories, then what PyTorch keeps, then the rest.
 export function barParts(report) {
   const held = report.out_of_memory && report.out_of_memory.held;
@@ -144,6 +150,7 @@ export function barParts(report) {
     ["waiting for a stream", row("waiting"), "waiting"],
     ["cached, in pieces", row("cached_fragments"), "cached"],
     ["cached segments", row("cached_segments"), "cached"],
+    ["NCCL (modelled)", row("nccl"), "nccl"],
     ["context", row("context"), "context"],
     ["free", row("free"), "free"],
   ];

@@ -21,10 +21,12 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
     let name = file_of(main);
     let Ok(bytes) = fs::read(folder.join(&name)) else { return };
     let result = recording::file::read(&bytes).map_err(|error| error.to_string());
-    let result = result.and_then(|recording| {
+    let nccl = run.peak.as_ref().map_or(0, |peak| peak.nccl_bytes);
+    let result = result.and_then(|mut recording| {
         let is_whole = recording.about.complete;
+        let context = &mut recording.about.context_bytes;
+        *context -= taken_early(*context, main, nccl);
         if run.out_of_memory.is_none() {
-            let nccl = run.peak.as_ref().map_or(0, |peak| peak.nccl_bytes);
             run.floor_bytes = smallest_card(&recording).map(|bytes| bytes + nccl);
         }
         run.deferred = deferred(&recording).filter(|_| !are_events_late());
@@ -42,7 +44,7 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
             run.notes.extend(notes);
             run.notes.extend(missing(&anatomy, run.peak.as_ref(), is_whole));
             mark_assumed(&mut anatomy, run.card.as_ref());
-            add_nccl(&mut anatomy, run.peak.as_ref().map_or(0, |peak| peak.nccl_bytes));
+            add_nccl(&mut anatomy, nccl);
             let is_ours = run.out_of_memory.is_some() && refusal_that_ended(main).is_some();
             run.findings = diagnose::diagnose(&anatomy, is_ours);
             run.anatomy = Some(anatomy).filter(|anatomy| anatomy.events != 0);
@@ -64,6 +66,12 @@ fn missing(anatomy: &Anatomy, peak: Option<&Peak>, is_whole: bool) -> Option<Str
         return Some(format!("what was recorded has a peak of {seen}, PyTorch counted {counted}"));
     }
     (!is_whole).then(|| "the recording ends before its process did".to_owned())
+}
+
+/// What NCCL held before the first tensor. The recorder takes all that is not free then for the context.
+fn taken_early(recorded_context: u64, main: &Seen, nccl: u64) -> u64 {
+    let context = main.page.devices[main.device().0].context;
+    recorded_context.saturating_sub(context).min(nccl)
 }
 
 /// What NCCL is taken to hold is neither PyTorch's nor free.
