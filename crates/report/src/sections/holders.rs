@@ -11,6 +11,9 @@ use crate::{bytes, json};
 const LARGEST: usize = 7;
 /// Columns of names in front of sizes.
 const NAME: usize = 54;
+/// Columns of categories' names, if none is longer.
+const NAMES: usize = 14;
+
 /// Columns of bars.
 const BAR: u64 = 44;
 
@@ -19,11 +22,13 @@ pub(super) fn categories(at: &Dissection) -> Vec<String> {
     let held: Vec<(&str, u64)> = at.categories.iter().filter(|(_, bytes)| *bytes != 0).collect();
     let largest = held.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
     let is_small = |bytes: u64| bytes < at.allocated / 200;
+    let large = held.iter().filter(|(_, bytes)| !is_small(*bytes));
+    let width = large.map(|(name, _)| name.len()).max().unwrap_or(0).max(NAMES);
     let mut rows = Vec::new();
     for (name, bytes) in held.iter().filter(|(_, bytes)| !is_small(*bytes)) {
         let (size, share) = (bytes::text(*bytes), share(*bytes, at.allocated));
         let bar = bar(*bytes, largest, BAR);
-        rows.push(format!("{:<14}{size:>12} {share:>6}  {bar}", name.replace('_', " ")));
+        rows.push(format!("{:<width$}{size:>12} {share:>6}  {bar}", name.replace('_', " ")));
     }
     let small: Vec<String> = held
         .iter()
