@@ -1,4 +1,4 @@
-"""Calls a function with a module as soon as it is imported; at once if it is there already."""
+"""Takes part in the import of modules that are not imported yet."""
 
 import importlib.abc
 import importlib.util
@@ -8,7 +8,7 @@ _waiting = {}
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Lets the other finders do their work, and adds a call after the module's own code has run."""
+    """Lets the other finders do their work, and has the module's own code run by those who wait for it."""
 
     def find_spec(self, name, path=None, target=None):
         if name not in _waiting:
@@ -17,24 +17,33 @@ class _Finder(importlib.abc.MetaPathFinder):
         spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return spec
-        execute = spec.loader.exec_module
-
-        def exec_module(module):
-            execute(module)
-            for then in waiting:
-                then(module)
-
-        spec.loader.exec_module = exec_module
+        for run in waiting:
+            spec.loader.exec_module = _wrapped(run, spec.loader.exec_module)
         return spec
+
+
+def _wrapped(run, execute):
+    return lambda module: run(module, execute)
 
 
 _finder = _Finder()
 
 
-def when_imported(name, then):
-    if name in sys.modules:
-        then(sys.modules[name])
-        return
-    _waiting.setdefault(name, []).append(then)
+def run_import(name, run):
+    """`run(module, execute)` instead of the module's own code, which `execute(module)` runs."""
+    _waiting.setdefault(name, []).append(run)
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+
+
+def when_imported(name, then):
+    """`then(module)` as soon as it is imported; at once if it is there already."""
+
+    def run(module, execute):
+        execute(module)
+        then(module)
+
+    if name in sys.modules:
+        then(sys.modules[name])
+    else:
+        run_import(name, run)

@@ -4,12 +4,13 @@ Optimizers and dispatch modes import `torch._dynamo`, one to three seconds, only
 something else wants it, the module stays empty and answers these two questions; then it is loaded as it always is.
 """
 
-import importlib.util
 import sys
 import threading
 import types
 
 import torch
+
+from .later import run_import
 
 NAME = "torch._dynamo"
 
@@ -46,21 +47,20 @@ def _disable(function, *_, **__):
     return function
 
 
-_then = None
 _loading = threading.RLock()
-_is_loading = False
+_execute = _then = None  # the module's own code; what follows it
+_has_begun = False
 
 
 def _load(module):
     """Runs the module's code; another thread waits until that is done, as it would for any import."""
-    global _is_loading
+    global _has_begun
     with _loading:
-        if _is_loading or type(module) is not _Waiting:
+        if _has_begun:
             return
-        _is_loading = True
+        _has_begun = True
         try:
-            spec = object.__getattribute__(module, "__spec__")
-            spec.loader.exec_module(module)
+            _execute(module)
         except BaseException:
             sys.modules.pop(NAME, None)
             raise
@@ -71,22 +71,9 @@ def _load(module):
         _then(module)
 
 
-class _Finder:
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name != NAME:
-            return None
-        sys.meta_path.remove(cls)
-        spec = importlib.util.find_spec(name)
-        if spec is not None:
-            execute = spec.loader.exec_module
-
-            def wait(module):
-                spec.loader.exec_module = execute
-                module.__class__ = _Waiting
-
-            spec.loader.exec_module = wait
-        return spec
+def _wait(module, execute):
+    global _execute
+    _execute, module.__class__ = execute, _Waiting
 
 
 def install(then):
@@ -96,4 +83,4 @@ def install(then):
     if NAME in sys.modules:
         then(sys.modules[NAME])
     else:
-        sys.meta_path.insert(0, _Finder)
+        run_import(NAME, _wait)
