@@ -15,9 +15,8 @@ import time
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+from result import FATHOM, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
-FATHOM = ROOT / "target" / "release" / "fathom"
 TRAINING = ROOT / "target" / "release" / "examples" / "training"
 EVENTS = 1_000_000
 LOADS = 5

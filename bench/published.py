@@ -7,7 +7,7 @@ import subprocess
 from result import FATHOM, ROOT, Table
 
 DATA = ROOT / "bench" / "data" / "snapshots"
-SCRIPT = ROOT / "bench" / "real_cards" / "published.py"
+SCRIPT = ROOT / "bench" / "real_cards" / "programs.py"
 
 # By program: who published it, and a card of the generation that its workspaces show.
 PROGRAMS = {

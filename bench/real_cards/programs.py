@@ -1,6 +1,6 @@
 """Scripts whose memory snapshots were published, written anew; `bench/data/snapshots/SOURCES.md` names them.
 
-    python published.py linear|attention|transformer EVENTS.txt
+    python programs.py linear|attention|transformer EVENTS.txt
 
 Writes what PyTorch's allocator did: one line for each event, its kind and its bytes. What a name holds decides when a tensor
 dies, so temporaries are bound and unbound where the originals do.
