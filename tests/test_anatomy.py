@@ -1,6 +1,7 @@
 """Who holds every byte: the report of scripts whose sizes are known, and conservation over all test scripts."""
 
 import json
+import re
 import subprocess
 import textwrap
 
@@ -180,6 +181,16 @@ def test_peaks_are_the_same_without_the_recorder(shared, fathom, name):
     kinds = ("requested_bytes", "allocated_bytes", "reserved_bytes", "device_bytes")
     assert [bare["peak"][kind] for kind in kinds] == [recorded["peak"][kind] for kind in kinds]
     assert bare["categories"] == []
+
+
+def test_garbage_is_collected_as_often_without_the_recorder(fathom):
+    """What hangs in cycles leaves the card when Python collects: our own objects must not make it do so earlier."""
+
+    def collections(recording):
+        _, done = fathom.script("garbage", flags=("--steps", "0", "--record", recording))
+        return int(re.search(r"collections (\d+)", done.stdout)[1])
+
+    assert abs(collections("on") - collections("off")) <= 10, "in ten steps"
 
 
 def test_a_killed_run_leaves_a_readable_recording(fathom, tmp_path):

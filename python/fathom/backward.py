@@ -142,9 +142,10 @@ class Saved:
     def add_outputs(self, result):
         if not torch.is_grad_enabled():
             return
-        for item in result if isinstance(result, tuple) else (result,):
-            if isinstance(item, torch.Tensor) and item.is_cuda:
-                self.outputs += sum(part.nbytes for part in storages(item))
+        with torch._C.DisableTorchFunction():
+            for item in result if isinstance(result, tuple) else (result,):
+                if isinstance(item, torch.Tensor) and item.is_cuda:
+                    self.outputs += sum(part.nbytes for part in storages(item))
 
     def begin(self, names):
         self.storages, self.is_open = {}, True

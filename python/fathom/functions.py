@@ -11,7 +11,7 @@ import sys
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .value_rules import PLAIN_GETTERS
+from .value_rules import PLAIN_GETTERS, READERS
 
 # Tensors that nobody has made a class of his own of.
 PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
@@ -27,7 +27,7 @@ class Functions(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if torch.compiler.is_compiling():  # first of all: the compiler reads this function too
             return func(*args, **kwargs or {})
-        if func in PLAIN_GETTERS or (self.is_forked and is_loading()):
+        if func in PLAIN_GETTERS or (func in READERS and not args[0].is_cuda) or (self.is_forked and is_loading()):
             return func(*args, **kwargs or {})
         if self.recorder is None:
             return self.run(func, args, kwargs or {})

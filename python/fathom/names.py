@@ -41,9 +41,11 @@ class Names:
     def of_modules(self):
         """Parameters and buffers of every model."""
         trained = {id(parameter) for parameter in self.trained()}
-        originals = [signature(root) for root, _ in self.modules.living_roots() if holds(root, trained)]
-        for root, prefix in self.modules.living_roots():
-            is_copy = not holds(root, trained) and len(signature(root)) > 0 and signature(root) in originals
+        roots = list(self.modules.living_roots())
+        others = {id(root) for root, _ in roots if not is_empty(root) and not holds(root, trained)}
+        originals = [signature(root) for root, _ in roots if id(root) not in others] if others else []
+        for root, prefix in roots:
+            is_copy = id(root) in others and signature(root) in originals
             for name, parameter in root.named_parameters():
                 self.of_parameter[id(parameter)] = prefix + name
                 yield "model_copies" if is_copy else "weights", prefix + name, parameter
@@ -104,6 +106,10 @@ class Names:
         if without:
             list(self.of_modules())  # finds names
         return [(self.of_parameter.get(id(p), "a parameter"), p) for p in without]
+
+
+def is_empty(root):
+    return next(root.parameters(), None) is None
 
 
 def signature(root):

@@ -1,5 +1,8 @@
 """What is said of addresses: which tensor lies there, and what it is. No tensor is held."""
 
+import operator
+import struct
+
 import torch
 
 from .functions import PLAIN
@@ -7,29 +10,41 @@ from .recording_file import AREA, CATEGORIES, HOLDER, NAME, PHASE, TENSOR
 
 CODES = {category: code for code, category in enumerate(CATEGORIES)}
 
+# Serial number, device, kind, code, number of a word or of a step, address. Bytes, and not tuples: those would make
+# Python collect garbage more often, and what hangs in cycles would leave the card earlier than without a recorder.
+MARK = struct.Struct("<QHBBQQ")
+FIRST = operator.itemgetter(0)
+
 
 class Notes:
-    """Marks are (serial number, device, kind, code, text, address): they come after the events of that part."""
+    """Marks come after the events of the part that they are made in."""
 
     def __init__(self):
         self.serial = 0  # of the part that runs
         self.marks = []
-        self.named = {}  # address -> what its allocation was called last
+        self.words = []  # names, and what tensors are: (dtype, shape)
+        self.numbers = {}  # of words
+        self.named = {}  # address -> what its allocation was called last, and in which part
+
+    def put(self, device, kind, code, word, address):
+        number = self.numbers.get(word)
+        if number is None:
+            number = self.numbers[word] = len(self.words)
+            self.words.append(word)
+        self.marks.append(MARK.pack(self.serial, device, kind, code, number, address))
 
     def tensor(self, tensor):
         if type(tensor) in PLAIN and tensor.is_cuda and not tensor._is_view() and tensor.layout is torch.strided:
-            what = (tensor.dtype, tensor.shape)
-            self.marks.append((self.serial, tensor.get_device(), TENSOR, 0, what, tensor.data_ptr()))
+            self.put(tensor.get_device(), TENSOR, 0, (tensor.dtype, tensor.shape), tensor.data_ptr())
 
     def whole(self, tensor):
         """As `tensor`, of one that may be a view: if it is all that its storage holds."""
         if type(tensor) in PLAIN and tensor.layout is torch.strided and tensor.nbytes == tensor.untyped_storage().nbytes():
-            what = (tensor.dtype, tensor.shape)
-            self.marks.append((self.serial, tensor.get_device(), TENSOR, 0, what, tensor.data_ptr()))
+            self.put(tensor.get_device(), TENSOR, 0, (tensor.dtype, tensor.shape), tensor.data_ptr())
 
     def name(self, category, name, tensor):
         for part in storages(tensor):
-            self.marks.append((self.serial, part.get_device(), NAME, CODES[category], name, part.data_ptr()))
+            self.put(part.get_device(), NAME, CODES[category], name, part.data_ptr())
 
     def all(self, named):
         """Notes each, unless the same was said of this allocation before; gives their addresses."""
@@ -39,26 +54,31 @@ class Notes:
                 for part in storages(tensor):
                     address = part.data_ptr()
                     noted.add(address)
-                    if self.named.get(address) != name:
-                        self.named[address] = name
+                    known = self.named.get(address)
+                    if known is None or known[0] != name:
+                        self.named[address] = name, self.serial
                         self.name(category, name, part)
                         self.tensor(part)
         return noted
 
     def holder(self, by, tensor):
         for part in storages(tensor):
-            self.marks.append((self.serial, part.get_device(), HOLDER, 0, by, part.data_ptr()))
+            self.put(part.get_device(), HOLDER, 0, by, part.data_ptr())
 
     def area(self, area, tensor):
         for part in storages(tensor):
-            self.marks.append((self.serial, part.get_device(), AREA, 0, area, part.data_ptr()))
+            self.put(part.get_device(), AREA, 0, area, part.data_ptr())
 
     def phase(self, serial, device, code, step):
-        self.marks.append((serial, device, PHASE, code, step, 0))
+        self.marks.append(MARK.pack(serial, device, PHASE, code, step, 0))
 
-    def take(self):
-        marks, self.marks = self.marks, []
-        return marks
+    def take(self, device):
+        """The marks of one card, in order of the parts that they follow."""
+        taken = [mark for mark in map(MARK.unpack, self.marks) if mark[1] == device]
+        return sorted(taken, key=FIRST)
+
+    def forget(self):
+        self.marks = []
 
 
 def storages(tensor):

@@ -3,7 +3,8 @@
 import torch
 
 from .deferred import Deferred
-from .recording_file import ACTIONS, ALLOC, AREA, CATEGORIES, DEFERRED, IDLE, NAME, OOM, OWNER, PHASE, ROW, TENSOR, Writer
+from .notes import FIRST
+from .recording_file import ACTIONS, ALLOC, AREA, CATEGORIES, DEFERRED, IDLE, NAME, OOM, OWNER, PHASE, ROW, Writer
 
 CASTS, WORKSPACE = CATEGORIES.index("casts"), CATEGORIES.index("workspace")
 
@@ -11,14 +12,15 @@ CASTS, WORKSPACE = CATEGORIES.index("casts"), CATEGORIES.index("workspace")
 class Pen:
     """Writes the recording of one card."""
 
-    def __init__(self, path, about, modules, stacks, names):
+    def __init__(self, path, about, modules, stacks, names, words):
         self.file = Writer(path)
         self.file.about(about)
         self.modules, self.stacks, self.names = modules, stacks, names
         self.modules_written = 1
         self.stacks_written = {}
         self.owners = {}  # part -> number in the file
-        self.whats = {}  # (dtype, shape) -> number in the file
+        self.words = words  # of marks …
+        self.texts = {}  # … -> number in the file
         self.functions = {}  # function -> its name
         self.rows = []
         self.position = 0  # the largest serial number seen
@@ -30,8 +32,8 @@ class Pen:
         waiting = ()
         if waits is not None:
             waiting = self.deferred.find(trace, serials)
-            marks.extend((done, 0, IDLE, 0, number, 0) for done, number in self.deferred.idle(waits))
-        marks.sort(key=lambda mark: mark[0])
+            done = [(at, 0, IDLE, 0, number, 0) for at, number in self.deferred.idle(waits)]
+            marks = sorted(marks + done, key=FIRST) if done else marks
         rows, pack, places = [], ROW.pack, {}
         self.rows = rows
         next_mark, count = 0, len(marks)
@@ -56,14 +58,15 @@ class Pen:
                 if kind == OOM:
                     rows.append(pack(OWNER, 0, 0, self.owner(parts.get(serial), entry), 0, 0))
                 continue
-            named.pop(address, None)
+            if address in named and named[address][1] < serial:
+                del named[address]
             third = self.owner(parts.get(serial), entry)
             rows.append(pack(kind, 0, place, third, address, size))
             if serial in areas:
                 category, name, area = areas[serial]
-                self.mark((0, 0, AREA, 0, area, address))
+                self.say(AREA, 0, area, address)
                 if category is not None:
-                    self.mark((0, 0, NAME, CATEGORIES.index(category), name, address))
+                    self.say(NAME, CATEGORIES.index(category), name, address)
             if serial in casts or (serial, address) in spaces:
                 self.name_inside(serial, address, size, casts, spaces)
         for mark in marks[next_mark:]:
@@ -72,26 +75,25 @@ class Pen:
         self.file.flush(b"".join(rows))
 
     def mark(self, mark):
-        _, _, kind, code, text, address = mark
-        if kind == TENSOR:
-            third = self.whats.get(text) or self.what(text)
-        elif kind not in (PHASE, IDLE):
-            third = self.file.texts.get(text) or self.file.text(text)
-        else:
-            third = text
+        _, _, kind, code, third, address = mark
+        if kind not in (PHASE, IDLE):
+            third = self.texts.get(third) or self.text(third)
         self.rows.append(ROW.pack(kind, code, 0, third, address, 0))
+
+    def say(self, kind, code, text, address):
+        self.rows.append(ROW.pack(kind, code, 0, self.file.text(text), address, 0))
 
     def name_inside(self, serial, address, size, casts, spaces):
         """What only the size or the phantom tells: casts of parameters, work areas of libraries."""
         if (serial, address) in spaces:
-            self.mark((0, 0, NAME, WORKSPACE, spaces[(serial, address)], address))
+            self.say(NAME, WORKSPACE, spaces[(serial, address)], address)
         waiting = casts.get(serial)
         if waiting:
             for item in waiting:
                 if item[0] == size:
                     waiting.remove(item)
                     name = self.names.of_parameter.get(item[1], "a parameter")
-                    self.mark((0, 0, NAME, CASTS, f"cast of {name}", address))
+                    self.say(NAME, CASTS, f"cast of {name}", address)
                     break
 
     # -- texts ----------------------------------------------------------------------------------------
@@ -132,13 +134,14 @@ class Pen:
             self.functions[func] = name
         return name
 
-    def what(self, what):
-        number = self.whats.get(what)
-        if number is None:
-            dtype, shape = what
-            text = f"{str(dtype).removeprefix('torch.')}[{', '.join(map(str, shape))}]"
-            number = self.whats[what] = self.file.text(text)
-        return number
+    def text(self, number):
+        """The number in the file of a word of the marks."""
+        word = self.words[number]
+        if isinstance(word, tuple):
+            dtype, shape = word
+            word = f"{str(dtype).removeprefix('torch.')}[{', '.join(map(str, shape))}]"
+        found = self.texts[number] = self.file.text(word)
+        return found
 
     def write_modules(self):
         for number in range(self.modules_written, len(self.modules.paths)):

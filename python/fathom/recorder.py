@@ -42,6 +42,7 @@ class Recorder:
         self.counter = itertools.count(1)
         self.parts = {}  # serial number -> part, of this step …
         self.older = {}  # … and of the step before
+        self.one = {}  # part -> the same: few objects, so that Python collects no more garbage than without us
         self.notes = Notes()
         self.casts = {}  # serial number -> parameters that autocast may cast there
         self.stacks = Stacks(self.call_module.__func__.__code__)
@@ -82,6 +83,7 @@ class Recorder:
         local = self.local
         module, _, stack, node = local.part
         part = (module, func, self.stacks.of(sys._getframe(2), stack), node)
+        part = self.one.setdefault(part, part)
         serial = self.begin(part)
         local.sequence.append(torch._C._autograd._get_sequence_nr())
         local.functions.append(part)
@@ -113,7 +115,8 @@ class Recorder:
             self.enter_model(module, args, kwargs)
         stack = self.stacks.of(sys._getframe(1), outer[2])
         number = self.modules.number(module, outer[0])
-        local.part = (number, None, stack, outer[3])
+        part = (number, None, stack, outer[3])
+        local.part = self.one.setdefault(part, part)
         self.begin(local.part)
         if number not in self.facts.asked:
             self.facts.module_called(number, module, args, kwargs)
@@ -211,7 +214,6 @@ class Recorder:
         """Writes what happened since the last time."""
         if os.getpid() != self.pid:
             return None
-        marks = self.notes.take()
         parts, self.parts = self.parts, {}
         casts, self.casts = self.casts, {}
         areas = self.areas.take()
@@ -223,8 +225,9 @@ class Recorder:
             writer = self.writer(device)
             if writer is not None:
                 serials = list(self.join.serials(device, trace))
-                mine = [mark for mark in marks if mark[1] == device]
-                writer.write(trace, serials, mine, self.older, (casts, spaces, areas, waits), self.notes.named)
+                known = (casts, spaces, areas, waits)
+                writer.write(trace, serials, self.notes.take(device), self.older, known, self.notes.named)
+        self.notes.forget()
         self.join.forget()
         self.older = parts
         self.trim()
@@ -240,7 +243,7 @@ class Recorder:
                 "context_bytes": self.context[device],
                 "device": device,
             }  # fmt: skip
-            self.writers[device] = Pen(path, about, self.modules, self.stacks, self.names)
+            self.writers[device] = Pen(path, about, self.modules, self.stacks, self.names, self.notes.words)
         return self.writers.get(device)
 
     def trim(self):

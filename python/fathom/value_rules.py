@@ -22,10 +22,14 @@ def _getters():
     methods = "size dim numel stride storage_offset is_contiguous data_ptr element_size is_floating_point is_complex"
     methods += " untyped_storage is_conj is_neg __len__ get_device nelement ndimension register_hook requires_grad_"
     methods += " register_post_accumulate_grad_hook is_inference is_shared is_pinned type has_names is_same_size"
-    return found | {getattr(T, name) for name in methods.split() if hasattr(T, name)}
+    found |= {getattr(T, name) for name in methods.split() if hasattr(T, name)}
+    return found | {torch.is_complex, torch.is_floating_point, torch.numel}
 
 
 PLAIN_GETTERS = _getters()
+
+# Numbers for Python itself. Optimizers keep their counts of steps on the CPU and read one for each parameter.
+READERS = {T.item, T.tolist, T.__bool__, T.__int__, T.__float__, T.__index__}
 
 # What is empty has no values yet: computing it would only touch memory, page by page. Pieces of a tensor hold what it
 # holds, and there may be thousands of them.
