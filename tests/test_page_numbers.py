@@ -30,12 +30,17 @@ def test_figures_are_those_of_the_json(case, look):
     assert all(text == bytes_text(size) for _, size, text in parts)
 
 
-def test_the_bar_of_a_rank_has_what_is_not_pytorchs(fathom, folder, look):
+def test_a_rank_has_what_is_not_pytorchs_and_what_is_shared(fathom, folder, look):
     code = """
 import torch
 torch.distributed.init_process_group("nccl", device_id=torch.device("cuda:0"))
-model = torch.nn.Linear(8, 8).cuda()
-model(torch.ones(2, 8, device="cuda")).sum().backward()
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1024, 1024).cuda())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+batch = torch.ones(2, 1024, device="cuda")
+model(batch).sum().backward()
+batch.record_stream(torch.cuda.Stream())
+del batch
+optimizer.step()
 """
     path = folder / "rank.html"
     report, done = fathom(PYTHON, "-c", code, flags=("--gpu", "rtx3090", "--world-size", "4", "--page", path))
@@ -44,6 +49,11 @@ model(torch.ones(2, 8, device="cuda")).sum().backward()
     parts = page.eval_on_selector_all("[data-part]", "all => all.map(e => [e.dataset.part, +e.dataset.bytes])")
     assert sum(size for _, size in parts) == report["gpu"]["memory_bytes"]
     assert dict(parts)["NCCL (modelled)"] == report["peak"]["nccl_bytes"] > 0
+    late = page.locator("[data-field='deferred_frees.late.reserved_bytes']").get_attribute("data-bytes")
+    assert int(late) == report["deferred_frees"]["late"]["reserved_bytes"]
+    page.locator("#table-tabs [data-value=areas]").click()
+    rows = page.eval_on_selector_all("[data-table=areas] td[data-bytes]", "all => all.map(e => +e.dataset.bytes)")
+    assert rows == [row["bytes"] for row in report["areas"]] != []
 
 
 def test_the_story_sums_to_the_report(case, look):

@@ -124,9 +124,17 @@ function facts(report) {
   const place = placeText(peak.file, peak.line);
   if (peak.operator || place)
     rows.push(fact("Raised by", peak.operator || lastPart(place), [peak.module, place].filter(Boolean).join(" · ")));
+  if (report.deferred_frees) rows.push(streams(report.deferred_frees));
   if (report.floor_bytes)
     rows.push(fact("Smallest card", figure(report.floor_bytes, "floor_bytes"), "replayed, context included"));
   return rows;
+}
+
+// How far the peak depends on when other streams are done with what was freed.
+function streams({ count, late, late_fits: fits }) {
+  const value = fits ? figure(late.reserved_bytes, "deferred_frees.late.reserved_bytes") : "would not fit";
+  const frees = count === 1 ? "1 free waits" : `${countText(count)} frees wait`;
+  return fact("Reserved if streams are late", value, `${frees} for other streams; ${late.known}`);
 }
 
 // What is not PyTorch's, and how it is known.

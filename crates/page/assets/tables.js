@@ -80,6 +80,22 @@ const TABLES = {
       blocks,
     ],
   },
+  areas: {
+    title: "Parallel",
+    rows: (report) => report.areas,
+    mark: () => "",
+    columns: (report) => [
+      words("what distributed training holds at the peak", (row) => row.name),
+      number("bytes", (row) => row.bytes),
+      share(report),
+      blocks,
+      number(
+        "in flight",
+        (row) => row.parts,
+        (row) => (row.parts ? countText(row.parts) : ""),
+      ),
+    ],
+  },
   phases: {
     title: "Phases",
     rows: (report) => report.phases,
