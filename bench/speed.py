@@ -21,14 +21,15 @@ ESTIMATES = 3
 # Where few kernels make up a step, as in the LSTM, both are fast.
 AIM, LEAST = 50, 3
 
-ABOUT = """One process per tool and model. *A step* is the median of the steps after the first, with everything imported and
-the model built, in processor time: the same clock around the same `step()` of the same training for each. Fathom's is
-with everything on: the recorder with modules, operators and lines, which joins and writes the step's events within it, and true values of
-small tensors; *bare* is PyTorch on the phantom without any of it. MemTracker and the count of live bytes run under
-FakeTensorMode, whose caches are warm after the first step. *An estimate* is what a question costs: build the model, take
-two steps. Fathom's is a fork of a warm process (`python/fathom/warm.py`), from the request until that process has ended
-and its recording is written, on the wall's clock; the peers' are in processor time, without any start of a process, when
-everything is imported. *Cold* is the whole `fathom run` with its report, imports included."""
+ABOUT = """One process per tool and model. *A step* is the median of the steps after the first, with everything
+imported and the model built, in processor time: the same clock around the same `step()` of the same training for each.
+Fathom's, taken before and after the others, is with everything on: the recorder with modules, operators and lines, which joins and writes the step's
+events within it, and true values of small tensors; *bare* is PyTorch on the phantom without any of it. MemTracker and
+the count of live bytes run under FakeTensorMode, whose caches are warm after the first step. *An estimate* is what a
+question costs: build the model, take two steps. Fathom's is a fork of a warm process (`python/fathom/warm.py`), from
+the request until that process has ended and its recording is written, on the wall's clock; the peers' are in processor
+time, without any start of a process, when everything is imported. *Cold* is the whole `fathom run` with its report,
+imports included."""
 
 
 def median_step(answer):
@@ -55,6 +56,7 @@ def measure(model):
     """The rows of both tables, and what went wrong."""
     found = {"fathom": tools.recorded(model, 8), "bare": tools.estimate("phantom", model, 8)}
     found |= {tool: tools.estimate(tool, model, 3) for tool in ("memtracker", "livebytes", "meta")}
+    found["fathom"]["steps"] += tools.recorded(model, 8)["steps"][1:]  # the machine may have changed its pace
     with Warm(model) as warm:
         estimates = [warm.estimate() for _ in range(ESTIMATES)]
     forked = statistics.median(seconds for seconds, _ in estimates)

@@ -84,6 +84,15 @@ class Values:
             raise Unknown
         args = tuple(self.to_cpu(value) for value in args)
         kwargs = {name: self.to_cpu(value) for name, value in kwargs.items()}
+        # One thread: what is small is not worth two, and the second would go on spinning for some milliseconds.
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return self.call(func, args, kwargs)
+        finally:
+            torch.set_num_threads(threads)
+
+    def call(self, func, args, kwargs):
         if torch.is_autocast_enabled("cuda"):
             with torch.autocast("cpu", dtype=torch.get_autocast_dtype("cuda")):
                 return func(*args, **kwargs)

@@ -56,11 +56,37 @@ pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> 
     if is_spread(scene, saved) {
         ids.push("checkpoint");
     }
-    if scene.anatomy.facts.of("autocast").is_empty() {
+    if scene.anatomy.facts.of("autocast").is_empty() && !are_half(scene, saved) {
         ids.push("amp-bf16");
     }
     ids.extend(["batch", "accumulate", "inputs"]);
-    remedies(&ids)
+    let mut found = remedies(&ids);
+    if !has_batch_norm(scene) {
+        let accumulate = found.iter_mut().filter(|remedy| remedy.id == "accumulate");
+        accumulate.for_each(|remedy| *remedy = accumulate_without_batch_norm());
+    }
+    found
+}
+
+/// Most of them take two bytes an element already, by whatever has cast them.
+fn are_half(scene: &Scene<'_>, members: &[usize]) -> bool {
+    let is_half = |index: &usize| {
+        matches!(scene.things[*index].tensor.dtype.as_str(), "bfloat16" | "float16")
+    };
+    let half: Vec<usize> = members.iter().copied().filter(is_half).collect();
+    scene.bytes(members) < 2 * scene.bytes(&half)
+}
+
+fn has_batch_norm(scene: &Scene<'_>) -> bool {
+    scene.anatomy.modules.iter().any(|(_, class)| class.contains("BatchNorm"))
+}
+
+fn accumulate_without_batch_norm() -> Remedy {
+    Remedy {
+        id: "accumulate",
+        label: Label::NumericallyEqual,
+        change: "smaller batches with gradient accumulation".to_owned(),
+    }
 }
 
 /// Remedies of the table.
