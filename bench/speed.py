@@ -55,7 +55,7 @@ def cold(model):
 def measure(model):
     """The rows of both tables, and what went wrong."""
     found = {"fathom": tools.recorded(model, 8), "bare": tools.estimate("phantom", model, 8)}
-    found |= {tool: tools.estimate(tool, model, 3) for tool in ("memtracker", "livebytes", "meta")}
+    found |= {tool: tools.estimate(tool, model, 2 if tool == "memtracker" else 3) for tool in PEERS}
     found["fathom"]["steps"] += tools.recorded(model, 8)["steps"][1:]  # the machine may have changed its pace
     with Warm(model) as warm:
         estimates = [warm.estimate() for _ in range(ESTIMATES)]

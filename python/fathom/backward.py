@@ -2,7 +2,6 @@
 
 import bisect
 import functools
-import gc
 
 import torch
 
@@ -10,6 +9,7 @@ from . import graph
 from .areas import layout
 from .functions import PLAIN
 from .guard import guarded
+from .living import living
 from .notes import storages
 from .part import NOTHING
 
@@ -92,9 +92,7 @@ class Backward:
 
     def note_living(self, with_holders):
         """Graphs that are alive outside of a backward pass: before it, or because something still holds them."""
-        every = gc.get_objects()
-        roots = graph.made_by(t for t in every if type(t) in PLAIN and t.is_cuda)
-        del every
+        roots = graph.made_by(tensor for tensor in living(PLAIN) if tensor.is_cuda)
         seen = set()
         # The newest first: a sum over steps reaches all that it holds.
         for root in sorted(roots, key=lambda node: -node._sequence_nr()):

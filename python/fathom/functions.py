@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from .value_rules import PLAIN_GETTERS, READERS
 
 # Tensors that nobody has made a class of his own of.
-PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
+PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)})
 
 
 class Functions(TorchFunctionMode):

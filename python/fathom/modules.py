@@ -4,10 +4,11 @@ Scripts call parts of a model directly, and keep several models. So the modules 
 once, from the garbage collector's list, and named from those that no other module contains.
 """
 
-import gc
 import weakref
 
 import torch
+
+from .living import living, with_subclasses
 
 # How often the whole process is searched for modules; one search takes some hundredths of a second.
 SEARCHES = 8
@@ -30,16 +31,16 @@ class Modules:
         entry = self.known.get(id(module))
         if entry is not None and entry[0]() is module:
             return entry[1]
-        if outer and is_bare(module):
+        if self.searches and is_bare(module):
             return self.passing(module, outer)
         return self.look_for(module)
 
     def passing(self, module, outer):
-        """A loss made on the spot, or the like: named after the module that uses it."""
+        """A loss made on the spot, or the like: named after the module that uses it, if one does."""
         key = (outer, type(module))
         if key not in self.known:
             self.known[key] = (None, len(self.paths))
-            self.paths.append(f"{self.paths[outer]}.{type(module).__name__}")
+            self.paths.append(f"{self.paths[outer]}.{type(module).__name__}".lstrip("."))
             self.classes.append(type(module).__name__)
         return self.known[key][1]
 
@@ -54,8 +55,7 @@ class Modules:
 
     def search(self):
         """Names every module of the process that has no name yet."""
-        everything = [thing for thing in by_age() if issubclass(type(thing), torch.nn.Module)]
-        everything = [module for module in everything if "_modules" in module.__dict__]
+        everything = [module for module in living(with_subclasses(torch.nn.Module)) if "_modules" in module.__dict__]
         children = {id(child) for module in everything for child in module._modules.values()}
         roots = [module for module in everything if id(module) not in children and not self.is_known(module)]
         roots.sort(key=lambda module: (-size(module), not is_trained(module)))
@@ -96,18 +96,14 @@ class Modules:
                 yield root, self.prefixes[id(root)]
 
 
-def by_age():
-    """Everything that the garbage collector knows, the oldest first: a copy comes after its model."""
-    return [thing for generation in (2, 1, 0) for thing in gc.get_objects(generation)]
-
-
 def is_trained(module):
     return any(parameter.requires_grad for parameter in module.parameters())
 
 
 def is_bare(module):
-    """Without parts, parameters and buffers."""
-    return not (module._modules or module._parameters or module._buffers)
+    """Without parts, parameters and buffers. Losses have places for weights that may stay empty."""
+    given = (*module._parameters.values(), *module._buffers.values())
+    return not module._modules and all(tensor is None for tensor in given)
 
 
 def size(module):

@@ -5,12 +5,12 @@ Each is found through what holds it, never by its size: modules, optimizers, arg
 """
 
 import collections
-import gc
 
 import torch
 
 from .functions import PLAIN
 from .graph import is_made
+from .living import living
 
 # A set of tensors is a copy of the parameters if it has this share of their elements, shape by shape.
 COPY_SHARE = 0.9
@@ -80,9 +80,11 @@ class Names:
         for parameter in parameters.values():
             wanted[parameter.shape].append(self.of_parameter.get(id(parameter), "a parameter"))
         total = sum(parameter.numel() for parameter in trained.values())
+        if allocated() - sum(taken.values()) < COPY_SHARE * total:  # too little for one byte an element
+            return []
         found, elements = [], 0
-        for thing in gc.get_objects():
-            if type(thing) in PLAIN and thing.is_cuda and not is_made(thing) and thing.data_ptr() not in taken:
+        for thing in living(PLAIN):
+            if thing.is_cuda and not is_made(thing) and thing.data_ptr() not in taken:
                 names = wanted.get(thing.shape)
                 if names:
                     found.append(("model_copies", f"copy of {names.pop(0)}", thing))
@@ -106,6 +108,10 @@ class Names:
         if without:
             list(self.of_modules())  # finds names
         return [(self.of_parameter.get(id(p), "a parameter"), p) for p in without]
+
+
+def allocated():
+    return sum(torch.cuda.memory_allocated(device) for device in range(torch.cuda.device_count()))
 
 
 def is_empty(root):

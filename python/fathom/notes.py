@@ -47,13 +47,13 @@ class Notes:
             self.put(part.get_device(), NAME, CODES[category], name, part.data_ptr())
 
     def all(self, named):
-        """Notes each, unless the same was said of this allocation before; gives their addresses."""
-        noted = set()
+        """Notes each, unless the same was said of this allocation before; gives the bytes at each address."""
+        noted = {}
         for category, name, tensor in named:
             if tensor.is_cuda:
                 for part in storages(tensor):
                     address = part.data_ptr()
-                    noted.add(address)
+                    noted[address] = part.untyped_storage().nbytes()
                     known = self.named.get(address)
                     if known is None or known[0] != name:
                         self.named[address] = name, self.serial

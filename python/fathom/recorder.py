@@ -201,7 +201,7 @@ class Recorder:
 
     def note_everything(self, with_copies):
         """Names by what holds the tensors now."""
-        taken = set()
+        taken = {}
         for named in (self.names.of_modules(), self.names.of_optimizers(), self.names.of_gradients()):
             taken |= self.notes.all(named)
         if with_copies:
