@@ -18,6 +18,8 @@ from processes import Warm
 from result import FATHOM, Table, save
 
 ESTIMATES = 3
+# Steps of each; some of MemTracker's take a minute.
+PEERS = {"memtracker": 2, "livebytes": 3, "meta": 3}
 # Where few kernels make up a step, as in the LSTM, both are fast.
 AIM, LEAST = 50, 3
 
@@ -55,7 +57,7 @@ def cold(model):
 def measure(model):
     """The rows of both tables, and what went wrong."""
     found = {"fathom": tools.recorded(model, 8), "bare": tools.estimate("phantom", model, 8)}
-    found |= {tool: tools.estimate(tool, model, 2 if tool == "memtracker" else 3) for tool in PEERS}
+    found |= {tool: tools.estimate(tool, model, steps) for tool, steps in PEERS.items()}
     found["fathom"]["steps"] += tools.recorded(model, 8)["steps"][1:]  # the machine may have changed its pace
     with Warm(model) as warm:
         estimates = [warm.estimate() for _ in range(ESTIMATES)]
