@@ -24,7 +24,7 @@ SIZES = ["24GB", "16GB", "8GB"]
 GIB = 1 << 30
 
 ABOUT = """`fathom fit --memory SIZE -- python examples/CASE/train.py --config …`, nothing else given. Every peak is that of
-a run on the phantom, with the context; the cost is modelled. Where nothing fits, the tightest plan and what explains
+a run on the phantom, with the context; operations are counted. Where nothing fits, the tightest plan and what explains
 the peak."""
 COLUMNS = {
     "case": "text",
@@ -33,7 +33,7 @@ COLUMNS = {
     "plan": "text",
     "needs": "bytes",
     "label": "text",
-    "more time": "percent",
+    "more operations": "percent",
     "trials": "count",
 }
 

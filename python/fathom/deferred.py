@@ -36,12 +36,11 @@ class Deferred:
     def find(self, trace, serials):
         """Indices of events that request a deferred free: its completion does not follow in the same part."""
         found = set()
-        last = len(trace) - 1
-        for index, entry in enumerate(trace):
-            if entry["action"] != "free_requested":
+        actions = [entry["action"] for entry in trace]
+        for index, (action, after) in enumerate(zip(actions, [*actions[1:], ""])):
+            if action != "free_requested":
                 continue
-            after = trace[index + 1] if index < last else {"action": "", "addr": 0}
-            is_same = after["action"] == "free_completed" and after["addr"] == entry["addr"]
+            is_same = after == "free_completed" and trace[index + 1]["addr"] == trace[index]["addr"]
             if not (is_same and serials[index + 1] == serials[index]):
                 found.add(index)
                 self.of_serial.setdefault(serials[index], []).append(self.count)

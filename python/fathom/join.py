@@ -21,9 +21,8 @@ class ByText:
 
     def serials(self, device, trace):
         """The serial number of each event; 0 where it is not known."""
-        for event in trace:
-            text = event["user_metadata"]
-            yield int(text) if text.isdecimal() else 0
+        texts = [event["user_metadata"] for event in trace]
+        return [int(text) if text.isdecimal() else 0 for text in texts]
 
     def forget(self):
         pass

@@ -28,51 +28,55 @@ class Pen:
 
     def write(self, trace, serials, marks, parts, known, named):
         """One part of the history, with the marks made during it; names of what is allocated anew are forgotten."""
-        casts, spaces, areas, waits = known
-        waiting = ()
+        waiting, waits = (), known[-1]
         if waits is not None:
             waiting = self.deferred.find(trace, serials)
             done = [(at, 0, IDLE, 0, number, 0) for at, number in self.deferred.idle(waits)]
             marks = sorted(marks + done, key=FIRST) if done else marks
-        rows, pack, places = [], ROW.pack, {}
+        rows, pack, places, position = [], ROW.pack, {}, self.position
         self.rows = rows
         next_mark, count = 0, len(marks)
         for index, (entry, serial) in enumerate(zip(trace, serials)):
-            if serial > self.position:
-                self.position = serial
+            if serial > position:
+                position = serial
                 while next_mark < count and marks[next_mark][0] < serial:
                     self.mark(marks[next_mark])
                     next_mark += 1
             kind = ACTIONS.get(entry["action"])
             if kind is None:
                 continue
-            address, size, third = entry["addr"] if kind != OOM else entry["device_free"], entry["size"], 0
-            where = (entry["stream"], entry.get("pool_id") or (0, 0))
+            where = (entry["stream"], entry.get("pool_id"))
             place = places.get(where)
             if place is None:
-                place = places[where] = self.file.place(*where)
-            if kind != ALLOC:
-                rows.append(pack(kind, 0, place, 0, address, size))
-                if index in waiting:
-                    rows.append(pack(DEFERRED, 0, 0, 0, 0, 0))
-                if kind == OOM:
-                    rows.append(pack(OWNER, 0, 0, self.owner(parts.get(serial), entry), 0, 0))
+                place = places[where] = self.file.place(where[0], where[1] or (0, 0))
+            if kind == ALLOC:
+                self.allocated(entry, serial, place, parts, known, named)
                 continue
-            if address in named and named[address][1] < serial:
-                del named[address]
-            third = self.owner(parts.get(serial), entry)
-            rows.append(pack(kind, 0, place, third, address, size))
-            if serial in areas:
-                category, name, area = areas[serial]
-                self.say(AREA, 0, area, address)
-                if category is not None:
-                    self.say(NAME, CATEGORIES.index(category), name, address)
-            if serial in casts or (serial, address) in spaces:
-                self.name_inside(serial, address, size, casts, spaces)
+            rows.append(pack(kind, 0, place, 0, entry["addr"] if kind != OOM else entry["device_free"], entry["size"]))
+            if index in waiting:
+                rows.append(pack(DEFERRED, 0, 0, 0, 0, 0))
+            if kind == OOM:
+                rows.append(pack(OWNER, 0, 0, self.owner(parts.get(serial), entry), 0, 0))
+        self.position = position
         for mark in marks[next_mark:]:
             self.mark(mark)
         self.write_modules()
         self.file.flush(b"".join(rows))
+
+    def allocated(self, entry, serial, place, parts, known, named):
+        """A block that is handed out, and what is known of it at once."""
+        casts, spaces, areas, _ = known
+        address, size = entry["addr"], entry["size"]
+        if address in named and named[address][1] < serial:
+            del named[address]
+        self.rows.append(ROW.pack(ALLOC, 0, place, self.owner(parts.get(serial), entry), address, size))
+        if areas and serial in areas:
+            category, name, area = areas[serial]
+            self.say(AREA, 0, area, address)
+            if category is not None:
+                self.say(NAME, CATEGORIES.index(category), name, address)
+        if serial in casts or (serial, address) in spaces:
+            self.name_inside(serial, address, size, casts, spaces)
 
     def mark(self, mark):
         _, _, kind, code, third, address = mark

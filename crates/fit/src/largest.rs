@@ -9,8 +9,12 @@ use std::collections::BTreeMap;
 use crate::law::Law;
 use crate::trial::{Card, Measured, Memory, Peaks, Runner, Trial, Verdict, verdict_for};
 
-/// Below the end of what could fit, this many values are run one by one before the search halves.
+/// Below the end of what could fit, this many values are run one by one before the search halves; and so
+/// many above the value that halving finds.
 const ONE_BY_ONE: i64 = 6;
+
+/// Above the value that halving finds, no more than this many are run.
+const CLIMB: i64 = 30;
 
 /// A range of whole numbers, both ends included.
 pub type Range = (i64, i64);
@@ -153,7 +157,21 @@ impl<'a, R: Runner> Search<'a, R> {
                 false => not = middle,
             }
         }
-        Ok((low <= fits).then_some(fits))
+        let found = self.climb(index, card, fits, end)?;
+        Ok((low <= found).then_some(found))
+    }
+
+    /// Near the limit what fits may change from value to value, as the libraries' work areas do: the values
+    /// above one that fits are run, until several in a row do not.
+    fn climb(&mut self, index: usize, card: &Card, from: i64, end: i64) -> Result<i64, R::Error> {
+        let (mut found, mut x) = (from, from + 1);
+        while x < end && x <= found + ONE_BY_ONE && x <= from + CLIMB {
+            if self.fits(index, card, x)? {
+                found = x;
+            }
+            x += 1;
+        }
+        Ok(found)
     }
 
     fn fits(&mut self, index: usize, card: &Card, x: i64) -> Result<bool, R::Error> {
