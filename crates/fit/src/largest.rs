@@ -14,7 +14,7 @@ use crate::trial::{Card, Measured, Memory, Peaks, Runner, Trial, Verdict, verdic
 const ONE_BY_ONE: i64 = 6;
 
 /// Above the value that halving finds, no more than this many are run.
-const CLIMB: i64 = 30;
+const CLIMB: i64 = 120;
 
 /// A range of whole numbers, both ends included.
 pub type Range = (i64, i64);
@@ -157,20 +157,24 @@ impl<'a, R: Runner> Search<'a, R> {
                 false => not = middle,
             }
         }
-        let found = self.climb(index, card, fits, end)?;
-        Ok((low <= found).then_some(found))
+        match fits < low {
+            true => Ok(None),
+            false => self.climb(index, fits, end).map(Some),
+        }
     }
 
     /// Near the limit what fits may change from value to value, as the libraries' work areas do: the values
     /// above one that fits are run, until several in a row do not.
-    fn climb(&mut self, index: usize, card: &Card, from: i64, end: i64) -> Result<i64, R::Error> {
+    fn climb(&mut self, index: usize, from: i64, end: i64) -> Result<i64, R::Error> {
         let (mut found, mut x) = (from, from + 1);
         while x < end && x <= found + ONE_BY_ONE && x <= from + CLIMB {
-            if self.fits(index, card, x)? {
-                found = x;
-            }
-            x += 1;
+            let pair = [x, (x + 1).min(end - 1)];
+            self.on_card_itself(index, &pair)?;
+            let fits = |x: &&i64| self.on_card[&(index, **x)].verdict == Verdict::Fits;
+            found = pair.iter().filter(fits).copied().max().unwrap_or(found);
+            x += 2;
         }
+        self.need(index, &[found])?;
         Ok(found)
     }
 
@@ -180,12 +184,19 @@ impl<'a, R: Runner> Search<'a, R> {
         if let (Verdict::Fits, Some(decided)) = (&need.verdict, verdict_for(card, &need.peaks)) {
             return Ok(decided == Verdict::Fits);
         }
-        if !self.on_card.contains_key(&(index, x)) {
-            let trial = Trial { values: (self.values)(x), card: index, memory: Memory::Own };
-            let measured = self.runner.run(&[trial])?.swap_remove(0);
-            self.on_card.insert((index, x), measured);
-        }
+        self.on_card_itself(index, &[x])?;
         Ok(self.on_card[&(index, x)].verdict == Verdict::Fits)
+    }
+
+    /// Runs on the card whatever of these was not run there yet.
+    fn on_card_itself(&mut self, index: usize, which: &[i64]) -> Result<(), R::Error> {
+        let mut which: Vec<i64> =
+            which.iter().copied().filter(|x| !self.on_card.contains_key(&(index, *x))).collect();
+        which.dedup();
+        let trial = |&x: &i64| Trial { values: (self.values)(x), card: index, memory: Memory::Own };
+        let measured = self.runner.run(&which.iter().map(trial).collect::<Vec<_>>())?;
+        self.on_card.extend(which.iter().map(|x| (index, *x)).zip(measured));
+        Ok(())
     }
 
     /// Runs without a limit whatever of these was not run yet.
