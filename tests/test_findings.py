@@ -78,3 +78,29 @@ def test_parameters_are_not_what_fills_the_card(shared):
     report, _ = shared("case", "dit3d/s_2_full")
     first, state = (next(row for row in report["findings"] if row["id"] == name) for name in ("activations", "model-state"))
     assert state["bytes"] < first["bytes"] / 5
+
+
+HALF = """
+import torch
+layers = [part for _ in range(8) for part in (torch.nn.Linear(512, 512), torch.nn.GELU())]
+model = torch.nn.Sequential(*layers, NORM).cuda().to(DTYPE)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.randn(16384, 512, device="cuda", dtype=DTYPE)).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "dtype, norm, has_amp, label",
+    [
+        ("torch.bfloat16", "torch.nn.GELU()", False, "numerically equal"),
+        ("torch.float32", "torch.nn.BatchNorm1d(512)", True, "changes statistics"),
+    ],
+)
+def test_remedies_of_activations_are_for_this_model(fathom, dtype, norm, has_amp, label):
+    report, done = fathom.code(HALF.replace("NORM", norm).replace("DTYPE", dtype), gpu="rtx3090")
+    assert done.returncode == 0, done.stderr
+    (finding,) = [each for each in report["findings"] if each["id"] == "activations"]
+    remedies = {each["id"]: each["label"] for each in finding["remedies"]}
+    assert ("amp-bf16" in remedies) == has_amp
+    assert remedies["accumulate"].replace("_", " ") == label

@@ -53,7 +53,7 @@ class Notes:
             if tensor.is_cuda:
                 for part in storages(tensor):
                     address = part.data_ptr()
-                    noted[address] = part.untyped_storage().nbytes()
+                    noted[address] = part.nbytes  # of a view its own: gradients may share a bucket
                     known = self.named.get(address)
                     if known is None or known[0] != name:
                         self.named[address] = name, self.serial

@@ -42,7 +42,7 @@ class Recorder:
         self.counter = itertools.count(1)
         self.parts = {}  # serial number -> part, of this step …
         self.older = {}  # … and of the step before
-        self.one = {}  # part -> the same: few objects, so that Python collects no more garbage than without us
+        self.interned = {}  # part -> the same: few objects, so that Python collects no more garbage than without us
         self.notes = Notes()
         self.casts = {}  # serial number -> parameters that autocast may cast there
         self.stacks = Stacks(self.call_module.__func__.__code__)
@@ -83,7 +83,7 @@ class Recorder:
         local = self.local
         module, _, stack, node = local.part
         part = (module, func, self.stacks.of(sys._getframe(2), stack), node)
-        part = self.one.setdefault(part, part)
+        part = self.interned.setdefault(part, part)
         serial = self.begin(part)
         local.sequence.append(torch._C._autograd._get_sequence_nr())
         local.functions.append(part)
@@ -116,7 +116,7 @@ class Recorder:
         stack = self.stacks.of(sys._getframe(1), outer[2])
         number = self.modules.number(module, outer[0])
         part = (number, None, stack, outer[3])
-        local.part = self.one.setdefault(part, part)
+        local.part = self.interned.setdefault(part, part)
         self.begin(local.part)
         if number not in self.facts.asked:
             self.facts.module_called(number, module, args, kwargs)
