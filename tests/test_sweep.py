@@ -14,7 +14,7 @@ def sweep(fathom, tmp_path):
 
     def run(*words, command, cache=None, **options):
         path = tmp_path / "sweep.json"
-        env = {"FATHOM_CACHE": cache} if cache else {}
+        env = {**options.pop("env", {}), **({"FATHOM_CACHE": cache} if cache else {})}
         done = fathom.command("sweep", "--json", path, *words, "--", *command, env=env, **options)
         return (json.loads(path.read_text()) if path.exists() else None), done
 
@@ -50,6 +50,26 @@ def test_a_warm_trial_is_a_cold_run_to_the_byte(name, fathom, sweep):
     assert found["peak_allocated_bytes"] == expected["allocated_bytes"]
     assert found["peak_reserved_bytes"] == expected["reserved_bytes"]
     assert found["device_bytes"] == expected["device_bytes"]
+
+
+def test_a_library_that_asks_for_a_card_is_imported_once(sweep, tmp_path):
+    """As diffusers does: whether there is a card is asked of NVML, which leaves the card for the trials to choose."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "asks.py").write_text("import os, torch\nHAS_CARD, PID = torch.cuda.is_available(), os.getpid()\n")
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import os, sys\nimport torch\nimport asks\n"
+        "assert asks.HAS_CARD and asks.PID == os.getppid(), 'imported anew'\n"
+        "assert 'PYTORCH_NVML_BASED_CUDA_CHECK' not in os.environ\n"
+        "weight = torch.zeros(int(sys.argv[1]) << 20, device='cuda', requires_grad=True)\n"
+        "optimizer = torch.optim.SGD([weight])\n"
+        "for _ in range(3):\n    weight.sum().backward(); optimizer.step()\n"
+    )
+    env = {"PYTHONPATH": folder}
+    answer, done = sweep("--vary", "n=8,16", "--set", "n={}", "--gpu", "rtx3090,a100-80g", command=(PYTHON, script, "8"), env=env)
+    assert done.returncode == 0, done.stderr
+    assert [point["verdict"] for point in answer["points"]] == ["fits"] * len(answer["points"]), done.stdout
 
 
 def test_flags_variables_and_config_files_turn_the_same_knob(sweep, tmp_path):

@@ -81,11 +81,17 @@ class Server:
         os._exit(0)
 
 
+# Libraries that ask whether there is a card while they are imported: with this, torch asks NVML, which does not touch it.
+BY_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
+
+
 def prepare(words, is_alone):
     """Imports torch and, unless it is to be alone, what the script imports besides. Whether the card is untouched."""
     import ctypes
     import gc
 
+    own = os.environ.get(BY_NVML)
+    os.environ[BY_NVML] = "1"
     import torch  # noqa: F401
 
     if not is_alone:
@@ -96,6 +102,7 @@ def prepare(words, is_alone):
                 __import__(name)
             except Exception:  # the script itself will meet it, in its own way
                 pass
+    os.environ.pop(BY_NVML) if own is None else os.environ.__setitem__(BY_NVML, own)
     load_doorway(os.path.dirname(os.path.abspath(__file__)))
     # What libraries made is nobody's garbage: neither a collection nor the recorder's searches look at it in a trial.
     gc.collect()

@@ -6,9 +6,9 @@ macro_rules! nvml {
     ($then:ident) => {
         $then! { nvml;
             answered {
-                device::init => fn nvmlInit_v2();
-                device::init => fn nvmlInit();
-                device::init => fn nvmlInitWithFlags();
+                nvml::init => fn nvmlInit_v2();
+                nvml::init => fn nvmlInit();
+                nvml::init => fn nvmlInitWithFlags();
                 nvml::count => fn nvmlDeviceGetCount_v2(out: *mut c_uint);
                 nvml::count => fn nvmlDeviceGetCount(out: *mut c_uint);
                 nvml::by_index => fn nvmlDeviceGetHandleByIndex_v2(index: c_uint, out: *mut Handle);

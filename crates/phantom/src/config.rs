@@ -39,6 +39,11 @@ pub(crate) fn doorway() -> Option<PathBuf> {
     path(name::DOORWAY)
 }
 
+/// How many cards there are. Read apart from the settings too: libraries ask NVML for it while they are imported.
+pub(crate) fn device_count() -> usize {
+    number(name::DEVICES).map_or(1, |count| (count as usize).min(MAX_DEVICES))
+}
+
 /// For the doorway: whether the settings were read, so that a forked child cannot have others.
 #[unsafe(no_mangle)]
 pub extern "C" fn fathom_is_settled() -> i32 {
@@ -49,11 +54,14 @@ fn path(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok()?.trim().parse().ok()
+}
+
 fn read() -> Config {
-    let number = |name: &str| env::var(name).ok().and_then(|text| text.trim().parse::<u64>().ok());
     Config {
         card: card(number(name::MEMORY)),
-        device_count: number(name::DEVICES).map_or(1, |count| (count as usize).min(MAX_DEVICES)),
+        device_count: device_count(),
         cuda_version: number(name::CUDA).map_or(13020, |version| version as i32),
         cudnn_version: number(name::CUDNN_VERSION).map_or(99900, |version| version as usize),
         cudnn: path(name::CUDNN),
