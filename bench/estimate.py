@@ -13,6 +13,7 @@ import importlib
 import json
 import sys
 import time
+import types
 import weakref
 from pathlib import Path
 
@@ -58,6 +59,24 @@ def meta(build, steps, clock):
     clock.train(clock.make(build, "meta"), steps)
 
 
+def moved_where_needed(inner):
+    """`to`, which does nothing with what is on the device already."""
+
+    def to(self, *args, **kwargs):
+        device, dtype, *_ = torch._C._nn._parse_to(*args, **kwargs)
+        is_there = dtype is None and all(p.device.type == device.type for p in self.parameters())
+        return self if is_there else inner(self, *args, **kwargs)
+
+    return to
+
+
+def hooked_if_trained(inner):
+    def register_hook(tensor, hook):
+        return inner(tensor, hook) if tensor.requires_grad else types.SimpleNamespace(remove=lambda: None)
+
+    return register_hook
+
+
 def faked(count):
     """Fake tensors of the card, or of the CPU where an operator has no fake form on the card."""
 
@@ -65,6 +84,12 @@ def faked(count):
     def tool(build, steps, clock):
         # Values of weights do not matter, and this one asks for them: fake tensors have none.
         torch.nn.init.trunc_normal_ = lambda tensor, *_, **__: tensor
+        # Nor can they be exchanged in a module. peft makes adapters where they belong, and in their own precision, but
+        # goes through the motions.
+        torch.nn.Module.to = moved_where_needed(torch.nn.Module.to)
+        if "peft" in sys.modules:
+            layer = sys.modules["peft.tuners.tuners_utils"].BaseTunerLayer
+            layer._move_adapter_to_device_of_base_layer = lambda *_, **__: None
         try:
             return count(build, steps, clock, "cuda")
         except Exception as error:
@@ -82,6 +107,9 @@ def memtracker(build, steps, clock, device):
     """`torch.distributed._tools.MemTracker` under FakeTensorMode, as its documentation uses it."""
     from torch.distributed._tools.mem_tracker import MemTracker
 
+    # It fails at the first frozen parameter, since it wants to see the gradient of each: here it passes over them.
+    for name in ("register_hook", "register_post_accumulate_grad_hook"):
+        setattr(torch.Tensor, name, hooked_if_trained(getattr(torch.Tensor, name)))
     tracker = MemTracker()
     with FakeTensorMode():
         training = clock.make(build, device)

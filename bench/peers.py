@@ -1,4 +1,4 @@
-"""What peers answer for ten trainings, beside PyTorch's own allocator and `fathom run`.
+"""What peers answer for eleven trainings, beside PyTorch's own allocator and `fathom run`.
 
     python3 bench/peers.py [--quick] [--keep FOLDER]       needs `make build .venvs/peers/peers.stamp`
 
@@ -25,12 +25,13 @@ PEERS = {
 }
 QUICK = ("resnet50", "lstm")
 
-ABOUT = """Ten trainings of two steps each, built by the same code for every tool. The reference is PyTorch's own
+ABOUT = """Eleven trainings of two steps each, built by the same code for every tool. The reference is PyTorch's own
 `max_memory_allocated`, with its caching allocator at work on a phantom A100 and no recorder, but
 true values of small tensors, which shapes and branches of some of these models depend on. `fathom run` is the same
 allocator watched by the recorder: its column shows that watching changes nothing, not that cards behave so, which only
 measured cards can show (see accuracy). Fake tensors are asked twice, by `MemTracker` of
-`torch.distributed._tools` and by adding up the storages that are alive; both see two steps. The others look at the model:
+`torch.distributed._tools` and by adding up the storages that are alive; both see two steps. MemTracker fails at frozen
+parameters, and fake tensors where peft moves its adapters: both were helped over it. The others look at the model:
 torchinfo's `summary` (its estimated total), the arithmetic of `accelerate estimate-memory` (training with Adam) on our
 model instead of one from the hub, and DeepSpeed's `estimate_zero2_model_states_mem_needs` for one card. They do not claim
 to know activations: their error is what a reader of their number is off by."""

@@ -27,7 +27,9 @@ ABOUT = """One process per tool and model. *A step* is the median of the steps a
 imported and the model built, in processor time: the same clock around the same `step()` of the same training for each.
 Fathom's, taken before and after the others, is with everything on: the recorder with modules, operators and lines, which joins and writes the step's
 events within it, and true values of small tensors; *bare* is PyTorch on the phantom without any of it. MemTracker and
-the count of live bytes run under FakeTensorMode, whose caches are warm after the first step. *An estimate* is what a
+the count of live bytes run under FakeTensorMode, whose caches are warm after the first step. MemTracker fails at frozen
+parameters, and fake tensors where peft moves its adapters: both were helped over it, so that LoRA can be compared.
+*An estimate* is what a
 question costs: build the model, take two steps. Fathom's is a fork of a warm process (`python/fathom/warm.py`), from
 the request until that process has ended and its recording is written, on the wall's clock; the peers' are in processor
 time, without any start of a process, when everything is imported. *Cold* is the whole `fathom run` with its report,

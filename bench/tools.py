@@ -22,6 +22,7 @@ NAMES = {
     "vit": "ViT-B/16",
     "unet": "U-Net of SD 1.5",
     "detection": "Faster R-CNN",
+    "retinanet": "RetinaNet, matched before",
     "gpt2": "GPT-2",
     "t5": "T5-small",
     "lstm": "LSTM",

@@ -1,4 +1,4 @@
-"""Builds the phantom and lets maturin pack it: the wheel holds two artefacts of Rust, maturin builds one."""
+"""Builds the libraries and lets maturin pack them: the wheel holds three artefacts of Rust, maturin builds one."""
 
 import os
 import shutil
@@ -11,22 +11,24 @@ from maturin import get_requires_for_build_wheel, prepare_metadata_for_build_whe
 __all__ = ["build_sdist", "build_wheel", "get_requires_for_build_wheel", "prepare_metadata_for_build_wheel"]
 
 ROOT = Path(__file__).resolve().parent.parent
-LIBRARY = "libfathom_phantom.so"
+CRATES = ("phantom", "recorder")
 
 
 def build_sdist(folder, settings=None):
-    """maturin packs the crates that the command depends on, and the phantom is none of them."""
+    """maturin packs the crates that the command depends on, and the libraries are none of them."""
     raise NotImplementedError("there is no source distribution: build the wheel in the repository, with `make wheel`")
 
 
 def build_wheel(folder, settings=None, metadata=None):
-    """The phantom first, into the package; it is gone again when the wheel is written."""
-    subprocess.run(["cargo", "build", "--release", "-p", "phantom"], cwd=ROOT, check=True)
+    """The libraries first, into the package; they are gone again when the wheel is written."""
+    for crate in CRATES:
+        subprocess.run(["cargo", "build", "--release", "-p", crate], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     packed = ROOT / "python" / "fathom" / "lib"
     packed.mkdir(exist_ok=True)
     try:
-        shutil.copy2(target / "release" / LIBRARY, packed / LIBRARY)
+        for crate in CRATES:
+            shutil.copy2(target / "release" / f"libfathom_{crate}.so", packed)
         return maturin.build_wheel(folder, settings, metadata)
     finally:
         shutil.rmtree(packed)

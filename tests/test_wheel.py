@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, environment
 
-LIBRARY = FATHOM.parent / "libfathom_phantom.so"
+LIBRARIES = [FATHOM.parent / f"libfathom_{crate}.so" for crate in ("phantom", "recorder")]
 
 
 def run(*words, **options):
@@ -33,13 +33,15 @@ def test_an_installed_command_finds_what_belongs_to_it(fathom, tmp_path, site):
     (prefix / "bin").mkdir()
     shutil.copytree(ROOT / "python" / "fathom", package)
     (package / "lib").mkdir(exist_ok=True)
-    shutil.copy2(LIBRARY, package / "lib")
+    for library in LIBRARIES:
+        shutil.copy2(library, package / "lib")
     shutil.copy2(FATHOM, prefix / "bin")
     (tmp_path / "fathom").symlink_to(prefix / "bin" / "fathom")
     said = run(tmp_path / "fathom", "doctor", "--", PYTHON, cwd=tmp_path)
-    places = dict(re.findall(r"^ok +(phantom|doorway) +(.*)$", said, re.M))
+    places = dict(re.findall(r"^ok +(phantom|doorway|recorder) +(.*)$", said, re.M))
     assert os.path.samefile(places["doorway"], package), said
-    assert os.path.samefile(places["phantom"], package / "lib" / LIBRARY.name), said
+    for name, library in zip(("phantom", "recorder"), LIBRARIES):
+        assert os.path.samefile(places[name], package / "lib" / library.name), said
 
 
 def test_a_command_alone_says_what_is_missing(fathom, tmp_path):
@@ -83,7 +85,7 @@ def tool(wheel, tmp_path_factory):
 
 def test_a_wheel_holds_all_three_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"fathom/doorway.py", "fathom/py.typed", "fathom/lib/libfathom_phantom.so"} <= set(names)
+    assert {"fathom/doorway.py", "fathom/py.typed", "fathom/lib/libfathom_phantom.so", "fathom/lib/libfathom_recorder.so"} <= set(names)
     assert any(name.endswith(".data/scripts/fathom") for name in names)
     assert not [name for name in names if "__pycache__" in name or name.startswith(("tests", "crates", "target"))]
     assert wheel.stat().st_size < 10 << 20

@@ -12,7 +12,9 @@ ADAPTED = ["q_proj", "k_proj", "v_proj", "o_proj"]
 
 def build(device):
     with torch.device(device):
-        model = LlamaForCausalLM(LlamaConfig(**SIZES, intermediate_size=5632, use_cache=False)).to(torch.bfloat16)
+        config = LlamaConfig(**SIZES, intermediate_size=5632, use_cache=False)
+        # Made in this precision: fake tensors cannot be turned into another.
+        model = LlamaForCausalLM._from_config(config, dtype=torch.bfloat16)
         model = get_peft_model(model, LoraConfig(r=16, target_modules=ADAPTED))
     return learn(model, 1, 1024, device)
 

@@ -1,4 +1,4 @@
-"""What the ten scripts of this folder have in common: a `Training`, and how it is run.
+"""What the scripts of this folder have in common: a `Training`, and how it is run.
 
 Each script is an ordinary one, `python resnet50.py`, and a module whose `build(device)` gives the same training on any
 device: so the phantom, the meta device, fake tensors and tools that only look at the model are all given the same.

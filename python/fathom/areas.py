@@ -71,12 +71,11 @@ GIVEN = ("all_to_all_single", "all_to_all")
 
 
 class Areas:
-    """Which area each part of the script ran in."""
+    """Tells the scribe which area the script is in."""
 
     def __init__(self, recorder):
         self.recorder = recorder
         self.is_broken = False
-        self.of_serial = {}  # serial number -> (category, name, area)
         for method in METHODS:
             when_imported(method[0], functools.partial(self.wrap, method))
         for name in GIVEN:
@@ -128,34 +127,26 @@ class Areas:
     @guarded
     def enter(self, what, args):
         category, name, area = what
-        local = self.recorder.local
-        outer, local.area = local.area, (category, said(name, args), said(area, args))
-        self.recorder.begin(local.part)
-        return (outer,)
+        return (self.recorder.scribe.enter_area(category, said(name, args), said(area, args)),)
 
     @guarded
     def leave(self, outer):
         if outer is not None:
-            self.recorder.local.area = outer[0]
-            self.recorder.begin(self.recorder.local.part)
+            self.recorder.scribe.leave_area(*outer)
 
     @guarded
     def note_given(self, *buffers):
         lists = (buffer if isinstance(buffer, (list, tuple)) else (buffer,) for buffer in buffers)
         for tensor in itertools.chain(*lists):
             if tensor.is_cuda:
-                self.recorder.notes.name(COMMUNICATION, EXPERTS, tensor)
-                self.recorder.notes.area(EXPERTS, tensor)
-        self.recorder.begin(self.recorder.local.part)
+                self.recorder.scribe.name(COMMUNICATION, EXPERTS, tensor)
+                self.recorder.scribe.area(EXPERTS, tensor)
+        self.recorder.scribe.resume()
 
     @guarded
     def note_local(self, whole, local):
         if local.is_cuda and is_made(whole):
-            self.recorder.notes.area(layout(whole), local)
-
-    def take(self):
-        taken, self.of_serial = self.of_serial, {}
-        return taken
+            self.recorder.scribe.area(layout(whole), local)
 
 
 def layout(tensor):

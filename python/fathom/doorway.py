@@ -48,7 +48,7 @@ def ready():
         if with_values or os.environ.get("FATHOM_RECORD", "on") != "off":
             from . import values
 
-            functions.install().values = values.install() if with_values else None
+            functions.install().compute_values(values.install() if with_values else None)
     except Exception as error:  # the user's script matters more than our report of it
         complain(error)
 

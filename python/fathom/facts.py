@@ -153,13 +153,13 @@ class Facts:
         words = [f"{key}={said.get(group[key], 'yes')}" for key in ("foreach", "fused") if key in group]
         self.add("optimizer", " ".join([type(optimizer).__name__, *words]))
 
-    def convolution(self, node, part):
+    def convolution(self, node, module):
         """Whether an interpolation enlarged what a convolution keeps."""
         source = node.next_functions[0][0] if node.next_functions else None
         while source is not None and source.name() in PASSES:
             source = source.next_functions[0][0]
         if source is not None and source.name().startswith("Upsample") and is_enlarged(source):
-            self.add("upsampled", self.modules.paths[part[0]])
+            self.add("upsampled", self.modules.paths[module])
 
     # -- the model --------------------------------------------------------------------------------------
 

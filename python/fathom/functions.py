@@ -11,38 +11,50 @@ import sys
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .value_rules import PLAIN_GETTERS, READERS
+from . import value_rules as rules
 
 # Tensors that nobody has made a class of his own of.
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)})
 
 
 class Functions(TorchFunctionMode):
+    """What is done with each function is Rust, `crates/recorder/src/functions.rs`."""
+
     def __init__(self):
         super().__init__()
-        self.values = None  # computes small results; see values.py
-        self.recorder = None  # wants to know who allocates; see recorder.py
-        self.is_forked = False
+        from . import native
+        from .card_memory import SMALL_BYTES, SMALL_ELEMENTS
+        from .storages import storages
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        if torch.compiler.is_compiling():  # first of all: the compiler reads this function too
-            return func(*args, **kwargs or {})
-        if func in PLAIN_GETTERS or (func in READERS and not args[0].is_cuda) or (self.is_forked and is_loading()):
-            return func(*args, **kwargs or {})
-        if self.recorder is None:
-            return self.run(func, args, kwargs or {})
-        self.recorder.enter_function(func, args, kwargs)
-        try:
-            result = self.run(func, args, kwargs or {})
-            self.recorder.note_result(result)
-            return result
-        finally:
-            self.recorder.leave_function()
+        self.small = native.Small(PLAIN, storages, SMALL_ELEMENTS, SMALL_BYTES)
+        settings = {
+            "small": self.small,
+            "getters": rules.PLAIN_GETTERS,
+            "readers": rules.READERS,
+            "special": rules.SPECIAL,
+            "nothing_to_fill": rules.NOTHING_TO_FILL,
+            "not_tensors": rules.NOT_TENSORS,
+            "add": torch.Tensor.add_,
+            "is_compiling": torch.compiler.is_compiling,
+            "is_loading": is_loading,
+            "mode": self,
+        }
+        self.inner = self.__torch_function__ = native.Functions(settings)
+        self._recorder = None
 
-    def run(self, func, args, kwargs):
-        if self.values is None:
-            return func(*args, **kwargs)
-        return self.values.run(func, args, kwargs)
+    @property
+    def recorder(self):
+        """Wants to know who allocates; see recorder.py."""
+        return self._recorder
+
+    @recorder.setter
+    def recorder(self, recorder):
+        self._recorder = recorder
+        self.inner.set_recorder(recorder, recorder and recorder.scribe)
+
+    def compute_values(self, values):
+        """Small results are computed; see values.py."""
+        self.inner.set_values(values)
 
 
 def is_loading():
@@ -66,7 +78,8 @@ def install():
 
 def _forked():
     """What is recorded here is another process's; this one may come to use the card itself."""
-    _mode.recorder, _mode.is_forked = None, True
+    _mode.recorder = None
+    _mode.inner.forked()
 
 
 def _step_aside():

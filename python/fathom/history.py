@@ -9,8 +9,11 @@ import types
 
 import torch
 
-# Allocations carry the Python frames that were running: needed where no function of torch is.
-SETTINGS = {"enabled": "all", "context": "alloc", "stacks": "python", "max_entries": 1 << 60}
+SETTINGS = {"enabled": "all", "stacks": "python", "max_entries": 1 << 60}
+
+# Before, a pool could not be chosen, or the call lost references to its numbers.
+CAN_CHOOSE_POOL = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15)
+NO_POOL = (0, 1 << 62)
 
 
 class History:
@@ -19,15 +22,21 @@ class History:
         self.can_clear = "clear_history" in inspect.signature(self.inner).parameters
         self.is_shared = False
         self.read = {}  # device -> events that were read and not cleared
-        self.inner(**SETTINGS)
+        # Allocations carry the Python frames that were running: needed where no function of torch is.
+        self.has_frames = True
+        self.inner(**self.settings())
         torch.cuda.memory._record_memory_history = self.asked_by_script
+
+    def settings(self):
+        return {**SETTINGS, "context": "alloc" if self.has_frames else None}
 
     def asked_by_script(self, enabled="all", *args, **kwargs):
         self.is_shared = bool(enabled)
 
-    def take(self):
-        """PyTorch's snapshot, with only the events that were not taken yet."""
-        snapshot = _snapshot()
+    def take(self, with_segments, has_frames):
+        """PyTorch's snapshot, with only the events that were not taken yet; whether those to come have frames."""
+        self.has_frames = has_frames
+        snapshot = _snapshot(with_segments)
         traces = snapshot["device_traces"]
         if self.is_shared or self.read:
             fresh = [trace[self.read.get(device, 0):] for device, trace in enumerate(traces)]
@@ -40,19 +49,26 @@ class History:
 
     def clear(self):
         if self.can_clear:
-            self.inner(**SETTINGS, clear_history=True)
+            self.inner(**self.settings(), clear_history=True)
         else:  # before torch 2.8
             self.inner(None)
-            self.inner(**SETTINGS)
+            self.inner(**self.settings())
 
 
-def _snapshot():
+def _snapshot(with_segments):
     """PyTorch asks its compiler for the sources of generated code and so imports it: a second or two for nothing if
     nothing was compiled."""
     if "torch._inductor" in sys.modules:
-        return torch.cuda.memory._snapshot()
+        return _of_memory(with_segments)
     torch._inductor = types.SimpleNamespace()
     try:
-        return torch.cuda.memory._snapshot()
+        return _of_memory(with_segments)
     finally:
         del torch._inductor
+
+
+def _of_memory(with_segments):
+    """The segments of a pool that does not exist are none: half of the time is theirs."""
+    if with_segments or not CAN_CHOOSE_POOL:
+        return torch.cuda.memory._snapshot()
+    return torch._C._cuda_memorySnapshot(NO_POOL)

@@ -11,38 +11,37 @@ import torch
 
 
 class ByText:
-    is_exact = True  # the numbers of frees, too
+    is_text = True  # and exact: the numbers of frees, too
 
     def __init__(self, devices):
-        self.begin_text = torch._C._cuda_setMemoryMetadata
+        self.announce = torch._C._cuda_setMemoryMetadata
 
-    def begin(self, serial):
-        self.begin_text(str(serial))
-
-    def serials(self, device, trace):
-        """The serial number of each event; 0 where it is not known."""
-        texts = [event["user_metadata"] for event in trace]
-        return [int(text) if text.isdecimal() else 0 for text in texts]
+    def serials(self, traces):
+        """They are in the events."""
+        return None
 
     def forget(self):
         pass
 
 
 class ByCount:
-    is_exact = False  # a free is only known to lie between two allocations
+    is_text = False  # a free is only known to lie between two allocations
 
     def __init__(self, devices):
-        self.devices = devices
         self.begun = []  # serial numbers
         self.counts = {device: [] for device in range(devices)}
         self.seen = dict.fromkeys(self.counts, 0)  # allocations that were handed out before the history
 
-    def begin(self, serial):
+    def announce(self, serial):
         self.begun.append(serial)
         for device, counts in self.counts.items():
             counts.append(torch._C._cuda_memoryStats(device)["allocation"]["all"]["allocated"])
 
-    def serials(self, device, trace):
+    def serials(self, traces):
+        """The serial number of each event of each card; 0 where it is not known."""
+        return [list(self.of_card(device, trace)) for device, trace in enumerate(traces)]
+
+    def of_card(self, device, trace):
         counts, count = self.counts[device], self.seen[device]
         for event in trace:
             # An allocation is counted after its part began: the last part that began at this count.

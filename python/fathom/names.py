@@ -27,16 +27,18 @@ FACTORIES = {
 
 
 class Names:
-    def __init__(self, modules, optimizers):
+    def __init__(self, modules, optimizers, own_optimizers):
         self.modules = modules
-        self.optimizers = optimizers  # a weak set
+        self.optimizers = optimizers  # weakly held
+        self.own_optimizers = own_optimizers  # of this thread, if several train
         self.of_parameter = {}  # id -> name
 
     # -- what is where ----------------------------------------------------------------------------
 
-    def trained(self):
+    def trained(self, optimizers=None):
         """Parameters that an optimizer holds."""
-        return [p for optimizer in self.optimizers for group in optimizer.param_groups for p in group["params"]]
+        optimizers = list(self.optimizers) if optimizers is None else optimizers
+        return [p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]]
 
     def of_modules(self):
         """Parameters and buffers of every model."""
@@ -54,7 +56,7 @@ class Names:
 
     def of_optimizers(self):
         """Parameters that no module has, and the state of each parameter."""
-        for optimizer in self.optimizers:
+        for optimizer in self.own_optimizers():
             for index, parameter in enumerate(p for group in optimizer.param_groups for p in group["params"]):
                 name = self.of_parameter.setdefault(id(parameter), f"parameter {index}")
                 yield "weights", name, parameter
@@ -66,7 +68,7 @@ class Names:
                         yield "optimizer", key or str(parameter), tensor
 
     def of_gradients(self):
-        for parameter in self.trained():
+        for parameter in self.trained(self.own_optimizers()):
             gradient = parameter.grad
             if gradient is not None:
                 yield "gradients", f"gradient of {self.of_parameter.get(id(parameter), 'a parameter')}", gradient

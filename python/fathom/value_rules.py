@@ -74,8 +74,7 @@ SAFE_IN_BACKWARD = set(
 def scalar(values, func, args, kwargs):
     """Results for Python itself: numbers, truth, lists."""
     try:
-        with torch.no_grad():
-            known = values.compute(func, args, kwargs)
+        known = values.compute(func, args, kwargs)
     except Exception:
         return func(*args, **kwargs)
     func(*args, **kwargs)  # its own synchronisation and allocations

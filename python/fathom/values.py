@@ -15,18 +15,20 @@ Functions are seen by the mode in `functions.py`.
 import collections
 import ctypes
 import functools
+import gc
 import sys
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import graph
+from . import functions, graph
 from . import value_rules as rules
 from .card_memory import SMALL_BYTES, SMALL_ELEMENTS, Memory, Unknown, rebuild
-from .functions import PLAIN
+from .guard import undisturbed
 
 # A backward pass can have true values when no more than this is allocated on the card.
 TINY_BYTES = 128 << 20
+
 
 class Values:
     def __init__(self):
@@ -38,23 +40,23 @@ class Values:
     def memory(self):
         return Memory()
 
-    def run(self, func, args, kwargs):
-        special = rules.SPECIAL.get(func)
-        if special is not None and is_on_card(args, kwargs):
-            return special(self, func, args, kwargs)
+    @functools.cached_property
+    def small(self):
+        return functions.install().small
+
+    def run_special(self, func, args, kwargs):
+        """A function with a rule of its own; the others run in `functions.rs`."""
+        if is_on_card(args, kwargs):
+            return rules.SPECIAL[func](self, func, args, kwargs)
         result = func(*args, **kwargs)
-        if func in rules.NOTHING_TO_FILL:
-            return result
-        if isinstance(result, rules.NOT_TENSORS) and not rules.writes(func, result):
+        if func in rules.NOTHING_TO_FILL or (isinstance(result, rules.NOT_TENSORS) and not rules.writes(func, result)):
             return result
         return self.complete(func, args, kwargs, result)
 
     def complete(self, func, args, kwargs, result):
         """The function has run: small results are filled in if all is small, else they are zero."""
-        if type(result) is torch.Tensor and result.numel() > SMALL_ELEMENTS:
-            return result  # by far the most calls: nothing small is made
-        if has_large(args) or has_large((result,)) or has_large(kwargs.values()):
-            self.clear(args, result)
+        if self.small.has_large((args, result, list(kwargs.values()))):
+            self.small.clear(args, result)
             return result
         return self.fill(func, args, kwargs, result)
 
@@ -64,18 +66,18 @@ class Values:
         if not (is_on_card((result,)) or is_on_card(args, kwargs)):
             return result
         try:
-            with torch.no_grad():
+            with aside():
                 value = self.compute(func, args, kwargs)
                 if is_sparse(result):  # how many elements it has is a matter of values
                     return self.to_card(value, result.device)
                 self.store(result, value)
         except Unknown:
-            self.clear(args, result)
+            self.small.clear(args, result)
         except NotImplementedError:
             self.without_cpu_kernel.add(func)
-            self.clear(args, result)
+            self.small.clear(args, result)
         except Exception:  # a check that these values do not pass: the result stays unknown
-            self.clear(args, result)
+            self.small.clear(args, result)
         return result
 
     def compute(self, func, args, kwargs):
@@ -84,13 +86,8 @@ class Values:
             raise Unknown
         args = tuple(self.to_cpu(value) for value in args)
         kwargs = {name: self.to_cpu(value) for name, value in kwargs.items()}
-        # One thread: what is small is not worth two, and the second would go on spinning for some milliseconds.
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with aside():
             return self.call(func, args, kwargs)
-        finally:
-            torch.set_num_threads(threads)
 
     def call(self, func, args, kwargs):
         if torch.is_autocast_enabled("cuda"):
@@ -130,33 +127,20 @@ class Values:
             for item, item_value in zip(result, value):
                 self.store(item, item_value)
 
-    def clear(self, args, result):
-        """Fresh small results whose value is not known are zero; what was written in place stays."""
-        given = None
-        for item in tensors((result,)):
-            if item.numel() > SMALL_ELEMENTS or not item.is_cuda or not item.numel():
-                continue
-            if item.layout is not torch.strided or type(item) not in PLAIN:
-                continue
-            storage = item.untyped_storage()
-            if storage.nbytes() > SMALL_BYTES:
-                continue
-            if given is None:
-                given = {start_of(tensor) for tensor in tensors(args)}
-            if storage.data_ptr() not in given:
-                ctypes.memset(storage.data_ptr(), 0, storage.nbytes())
-
     # -- backward passes run in C++, where no function mode reaches ---------------------------------
 
     def run_backward(self, inner, args, kwargs, parameters):
         """Gradients of toy graphs are computed; in all others the small ones are zero, not stale."""
-        if torch.cuda.memory_allocated() <= TINY_BYTES and is_toy(args[0]):
+        with undisturbed():
+            has_values = torch.cuda.memory_allocated() <= TINY_BYTES and is_toy(args[0])
+        if has_values:
             with _Backward(self):
                 return inner(*args, **kwargs)
         result = inner(*args, **kwargs)
-        with torch._C.DisableTorchFunction():
-            self.clear((), result)
-            self.clear((), [p.grad for p in parameters() if p.numel() <= SMALL_ELEMENTS and p.grad is not None])
+        with undisturbed():
+            self.small.clear((), result)
+            small = (p for p in parameters() if p.numel() <= SMALL_ELEMENTS)
+            self.small.clear((), [p.grad for p in small if p.grad is not None])
         return result
 
     # -- for the special rules ----------------------------------------------------------------------
@@ -204,8 +188,25 @@ class _Backward(TorchDispatchMode):
             result = func(*args, **kwargs)
             if func._schema.name.removeprefix("aten::") in rules.SAFE_IN_BACKWARD:
                 return self.values.complete(func, args, kwargs, result)
-            self.values.clear(args, result)
+            self.values.small.clear(args, result)
             return result
+
+
+class aside:  # noqa: N801  a context, like `no_grad`
+    """What is computed here is nobody's business: no gradients, no garbage collected, and no second thread, which is not
+    worth it for what is small, and would go on spinning for some milliseconds."""
+
+    def __enter__(self):
+        self.threads, self.has_gradients, self.collects = torch.get_num_threads(), torch.is_grad_enabled(), gc.isenabled()
+        torch.set_num_threads(1)
+        torch._C._set_grad_enabled(False)
+        gc.disable()
+
+    def __exit__(self, *_):
+        torch.set_num_threads(self.threads)
+        torch._C._set_grad_enabled(self.has_gradients)
+        if self.collects:
+            gc.enable()
 
 
 def is_toy(roots):
@@ -226,22 +227,6 @@ def is_toy(roots):
 
 def is_sparse(value):
     return isinstance(value, torch.Tensor) and value.layout is not torch.strided
-
-
-def start_of(tensor):
-    """Where a tensor's storage begins; 0 for what has none, such as the wrappers of distributed tensors."""
-    is_wrapper = type(tensor) not in PLAIN and torch.utils._python_dispatch.is_traceable_wrapper_subclass(tensor)
-    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided and not is_wrapper else 0
-
-
-def has_large(values):
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            if value.numel() > SMALL_ELEMENTS:
-                return True
-        elif isinstance(value, (list, tuple)) and has_large(value):
-            return True
-    return False
 
 
 def is_on_card(values, named=None):

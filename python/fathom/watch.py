@@ -3,7 +3,7 @@
 Peaks are PyTorch's own statistics, read where phases meet: whatever phase raised a peak last is the
 phase of that peak. A phase gets its name when it ends, by what ended it: what runs up to a backward
 pass was a forward pass. Nothing is reset and no tensor is held, and the script sees what it would see
-without us. What was seen is written to the run's folder after each step and at exit. The recorder, if there is
+without us. What was seen is written to the run's folder after steps and at exit. The recorder, if there is
 one, is told of each phase.
 """
 
@@ -21,12 +21,15 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from . import functions, values
-from .stacks import Stacks, is_library
+from .whose import is_library, is_ours
 
 PEAKS = ("allocated", "reserved", "requested")
 
 # After this many times the wanted steps of one optimizer, the others are not waited for.
 PATIENCE = 10
+
+# What was seen is written after a step, but no more often than this: a killed process loses no more.
+SECONDS = 0.05
 
 # A script that tries until it fits is refused many times: what was alive is noted the first times.
 RECORDED_REFUSALS = 3
@@ -43,16 +46,18 @@ class Watch:
         self.wanted_steps = wanted_steps
         self.began = time.time()
         self.recorder = None
+        self.writing = threading.Lock()
         self.built = False  # whether a module has been called
         self.in_phase = None  # backward, optimizer or saving while they run
         self.is_evaluating = False  # whether the model was last called in evaluation mode
         self.steps = {}  # optimizer id -> steps taken
         self.known = set()  # ids of optimizers that hold parameters on the card
-        self.optimizers = weakref.WeakSet()
+        self.optimizers = weakref.WeakKeyDictionary()  # -> the thread that used it last
         self.peaks = {}  # device -> {kind: {bytes, phase, step}}
         self.refusals = []
         self.end = None
         self.stops = 0
+        self.written = 0.0  # when the file was
 
     # -- peaks and phases -------------------------------------------------------------------------
 
@@ -79,14 +84,20 @@ class Watch:
 
     # -- steps ------------------------------------------------------------------------------------
 
+    def own_optimizers(self):
+        """Those of this thread, if several threads train: the gradients of others may be written at this moment."""
+        every, this = list(self.optimizers.items()), threading.get_ident()
+        is_alone = len({thread for _, thread in every}) < 2
+        return [optimizer for optimizer, thread in every if is_alone or thread == this]
+
     def parameters(self):
-        for optimizer in self.optimizers:
+        for optimizer in self.own_optimizers():
             for group in optimizer.param_groups:
                 yield from group["params"]
 
     def before_step(self, optimizer, *_):
         self.known.add(id(optimizer))
-        self.optimizers.add(optimizer)
+        self.optimizers[optimizer] = threading.get_ident()
         self.measure("before optimizer" if self.built else "construction")
         self.in_phase, self.is_evaluating = "optimizer", False
 
@@ -96,7 +107,8 @@ class Watch:
         if self.recorder is not None:
             self.recorder.end_step(optimizer, is_early=self.steps_taken() < 2)
         self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
-        self.write()
+        if time.monotonic() - self.written > SECONDS:
+            self.write()
         if self.wanted_steps and self.is_enough():
             self.stop()
 
@@ -205,7 +217,7 @@ class Watch:
 
         def __init__(this, *args, **kwargs):
             inner(this, *args, **kwargs)
-            self.optimizers.add(this)
+            self.optimizers[this] = threading.get_ident()
             if any(p.is_cuda for group in this.param_groups for p in group["params"]):
                 self.known.add(id(this))
 
@@ -272,20 +284,27 @@ class Watch:
     def write(self):
         if self.path is None or os.getpid() != self.pid:
             return
-        text = json.dumps(self.summary())
-        with open(self.path + ".new", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(self.path + ".new", self.path)
+        with self.writing:
+            self.written = time.monotonic()
+            with open(self.path + ".new", "w", encoding="utf-8") as file:
+                file.write(json.dumps(self.summary()))
+            os.replace(self.path + ".new", self.path)
 
-    def summary(self):
+    @functools.cached_property
+    def software(self):
         return {
-            "pid": self.pid,
-            "argv": sys.argv,
             "python": ".".join(map(str, sys.version_info[:3])),
             "torch": str(torch.__version__),
             "cuda": torch.version.cuda,
             "cudnn": cudnn_version(),
             "architectures": torch.cuda.get_arch_list(),
+        }
+
+    def summary(self):
+        return {
+            "pid": self.pid,
+            "argv": sys.argv,
+            **self.software,
             "seconds": time.time() - self.began,
             "steps": self.steps_taken(),
             "steps_of_all": sum(self.steps.values()),
@@ -326,7 +345,7 @@ def without_ours(trace):
     """A traceback as it would be without us; also where it is printed as part of another error."""
     first = last = None
     while trace is not None:
-        if not Stacks.is_our_file(trace.tb_frame.f_code.co_filename):
+        if not is_ours(trace.tb_frame.f_code.co_filename):
             if last is None:
                 first = trace
             else:

@@ -10,6 +10,7 @@ optimizer = torch.optim.AdamW(model.parameters())
 for step in range(12):
     if step == 2:
         before = gc.get_stats()[0]["collections"]
+    kept = [[number] for number in range(5000)]  # a script's own objects: several collections in each step
     model(torch.randn(512, 256, device="cuda")).sum().backward()
     optimizer.step()
     optimizer.zero_grad()

@@ -44,6 +44,7 @@ variables! {
     STRICT = "FATHOM_STRICT", "off", "`1` aborts at the first call that is not simulated.";
     TRACE = "FATHOM_TRACE", "off", "`1` prints each call that fails, with the reason.";
     DOORWAY = "FATHOM_DOORWAY", "none", "Folder of the Python package that is loaded into a process that imports torch.";
+    RECORDER = "FATHOM_RECORDER", "beside the package", "The part of that package that is written in Rust, `libfathom_recorder.so`.";
 }
 
 /// The page `docs/reference/environment.md`.

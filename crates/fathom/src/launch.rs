@@ -27,6 +27,7 @@ pub(crate) struct Launch {
     preload: Vec<PathBuf>,
     cache: PathBuf,
     doorway: PathBuf,
+    recorder: PathBuf,
 }
 
 /// How the command ended.
@@ -73,7 +74,7 @@ impl Launch {
             ));
         }
         let phantom = place::phantom()?;
-        let doorway = place::doorway()?;
+        let (doorway, recorder) = (place::doorway()?, place::recorder()?);
         let packages = match &python {
             Some(python) => {
                 let torch = python.cuda_torch()?;
@@ -87,7 +88,7 @@ impl Launch {
         let stubs = stubs::prepare(&cache.join("stubs"), &phantom, &packages)
             .context("the stubs of NVIDIA's libraries could not be written")?;
         let preload = std::iter::once(phantom).chain(stubs).collect();
-        Ok(Launch { python, preload, cache, doorway })
+        Ok(Launch { python, preload, cache, doorway, recorder })
     }
 
     /// The command with the environment that puts it on the phantom.
@@ -99,7 +100,7 @@ impl Launch {
         preload.extend(std::env::var("LD_PRELOAD").ok().filter(|text| !text.is_empty()));
         command.env("LD_PRELOAD", preload.join(":"));
         command.env(name::RUN, run);
-        command.env(name::DOORWAY, &self.doorway);
+        command.env(name::DOORWAY, &self.doorway).env(name::RECORDER, &self.recorder);
         command.env(name::CACHE, &self.cache);
         command.env(name::STEPS, settings.steps.to_string());
         command.env(name::VALUES, if settings.values { "on" } else { "off" });

@@ -1,10 +1,10 @@
-//! Where the program's own files are: the phantom, and the Python package that is the doorway.
+//! Where the program's own files are: the phantom, and the Python package that is the doorway, with its recorder.
 //!
 //! ```text
-//! the tree        target/release/fathom, target/release/libfathom_phantom.so, python/fathom
-//! one folder      fathom, libfathom_phantom.so, python/fathom
-//! a wheel         bin/fathom, lib/python3.12/site-packages/fathom with lib/libfathom_phantom.so in it
-//! pip --target    bin/fathom, fathom with lib/libfathom_phantom.so in it
+//! the tree        target/release/fathom, target/release/libfathom_{phantom,recorder}.so, python/fathom
+//! one folder      fathom, libfathom_{phantom,recorder}.so, python/fathom
+//! a wheel         bin/fathom, lib/python3.12/site-packages/fathom with lib/libfathom_{phantom,recorder}.so in it
+//! pip --target    bin/fathom, fathom with lib/libfathom_{phantom,recorder}.so in it
 //! ```
 
 use std::fs;
@@ -14,15 +14,21 @@ use anyhow::{Context, Result};
 
 use crate::error::Hinted;
 
-const PHANTOM: &str = "libfathom_phantom.so";
-
 /// The library that is preloaded.
 pub(crate) fn phantom() -> Result<PathBuf> {
+    library("libfathom_phantom.so")
+}
+
+/// The part of the Python package that is written in Rust.
+pub(crate) fn recorder() -> Result<PathBuf> {
+    library("libfathom_recorder.so")
+}
+
+fn library(name: &str) -> Result<PathBuf> {
     find(|program| {
-        let beside = program.parent().map(|folder| folder.join(PHANTOM));
-        let installed =
-            packages(program).into_iter().map(|package| package.join("lib").join(PHANTOM));
-        let tree = program.ancestors().map(|folder| folder.join("target/release").join(PHANTOM));
+        let beside = program.parent().map(|folder| folder.join(name));
+        let installed = packages(program).into_iter().map(|package| package.join("lib").join(name));
+        let tree = program.ancestors().map(|folder| folder.join("target/release").join(name));
         beside.into_iter().chain(installed).chain(tree).collect()
     })
 }

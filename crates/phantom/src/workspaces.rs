@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::state::lock;
 
-/// Which library; as in `python/fathom/workspaces.py`.
+/// Which library; as in `crates/recorder/src/phantom.rs`.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Cublas = 1,

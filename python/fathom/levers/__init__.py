@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-from ..stacks import is_library
+from ..whose import is_library
 
 EXACT = "exact"
 NUMERICALLY_EQUAL = "numerically equal"

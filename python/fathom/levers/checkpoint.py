@@ -9,7 +9,7 @@ import functools
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from ..stacks import is_library
+from ..whose import is_library
 from . import EXACT, NUMERICALLY_EQUAL
 from .moments import at_first_call
 

@@ -25,6 +25,7 @@ pub(crate) fn doctor(words: &[String]) -> Result<u8> {
     line("fathom", Ok(env!("CARGO_PKG_VERSION").to_owned()));
     line("phantom", place::phantom().map(|path| path.display().to_string()));
     line("doorway", place::doorway().map(|path| path.display().to_string()));
+    line("recorder", place::recorder().map(|path| path.display().to_string()));
     let command = match words {
         [] => vec!["python3".to_owned()],
         words => words.to_vec(),

@@ -31,10 +31,12 @@ mod chunk;
 mod error;
 mod events;
 mod finish;
+mod pieces;
 mod read;
 mod write;
 
 pub use error::Error;
+pub use pieces::Writer;
 pub use read::read;
 pub use write::write;
 

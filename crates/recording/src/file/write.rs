@@ -1,4 +1,4 @@
-//! Writing a whole recording. The recorder writes the same form in pieces, while the script runs.
+//! Writing a whole recording at once.
 
 use std::collections::HashMap;
 
@@ -57,11 +57,11 @@ fn append_tables(file: &mut Vec<u8>, recording: &Recording) {
     rows(file, b"MODU", modules.map(numbers));
 }
 
-fn numbers<const N: usize>(row: [u32; N]) -> Vec<u8> {
+pub(super) fn numbers<const N: usize>(row: [u32; N]) -> Vec<u8> {
     row.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-fn place_row(place: &Place) -> Vec<u8> {
+pub(super) fn place_row(place: &Place) -> Vec<u8> {
     let (a, b) = place.pool;
     [&place.stream.to_le_bytes()[..], &a.to_le_bytes(), &b.to_le_bytes()].concat()
 }

@@ -1,0 +1,212 @@
+//! Sees every torch function that is called from Python, and lets the values and the recorder take part.
+
+use std::sync::Mutex;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyAnyMethods, PyDict, PyTuple};
+
+use crate::lock::lock;
+use crate::scribe::Scribe;
+use crate::small::Small;
+use crate::torch;
+
+/// What takes part; it changes when a card comes into use, and in a forked process.
+#[derive(Default)]
+struct Parties {
+    /// `values.Values`: computes small results.
+    values: Option<Py<PyAny>>,
+    /// `recorder.Recorder`, and its scribe: want to know who allocates.
+    recorder: Option<(Py<PyAny>, Py<Scribe>)>,
+    is_forked: bool,
+}
+
+/// What a function mode calls for each function.
+#[pyclass(frozen, module = "fathom_recorder")]
+pub(crate) struct Functions {
+    small: Py<Small>,
+    /// Attributes that say something about a tensor, not about its values: by far the most calls.
+    getters: Py<PyAny>,
+    /// Numbers for Python itself.
+    readers: Py<PyAny>,
+    /// Functions with a rule of their own.
+    special: Py<PyDict>,
+    /// Functions whose results have no values yet, or those that their arguments have.
+    nothing_to_fill: Py<PyAny>,
+    /// Types of results that cannot hold tensors.
+    not_tensors: Py<PyAny>,
+    /// `Tensor.add_`.
+    add: Py<PyAny>,
+    is_compiling: Py<PyAny>,
+    /// Whether this is a worker of a data loader, which has no card.
+    is_loading: Py<PyAny>,
+    /// The mode that calls this.
+    mode: Py<PyAny>,
+    parties: Mutex<Parties>,
+}
+
+/// A function and its arguments.
+struct Call<'a, 'py> {
+    function: &'a Bound<'py, PyAny>,
+    args: &'a Bound<'py, PyTuple>,
+    kwargs: Option<&'a Bound<'py, PyDict>>,
+}
+
+impl<'py> Call<'_, 'py> {
+    fn run(&self) -> PyResult<Bound<'py, PyAny>> {
+        self.function.call(self.args, self.kwargs)
+    }
+
+    /// Functions that return nothing have written into their arguments, by the underscore in their name.
+    fn writes(&self) -> bool {
+        let name = self.function.getattr(intern!(self.args.py(), "__name__"));
+        name.is_ok_and(|name| name.to_string().ends_with('_'))
+    }
+
+    fn named(&self) -> Bound<'py, PyDict> {
+        self.kwargs.cloned().unwrap_or_else(|| PyDict::new(self.args.py()))
+    }
+}
+
+#[pymethods]
+impl Functions {
+    #[new]
+    fn new(settings: &Bound<'_, PyDict>) -> PyResult<Functions> {
+        let get = |name: &str| Ok::<_, PyErr>(settings.as_any().get_item(name)?.unbind());
+        let special = settings.as_any().get_item("special")?.cast_into::<PyDict>()?.unbind();
+        Ok(Functions {
+            small: settings.as_any().get_item("small")?.cast_into::<Small>()?.unbind(),
+            getters: get("getters")?,
+            readers: get("readers")?,
+            special,
+            nothing_to_fill: get("nothing_to_fill")?,
+            not_tensors: get("not_tensors")?,
+            add: get("add")?,
+            is_compiling: get("is_compiling")?,
+            is_loading: get("is_loading")?,
+            mode: get("mode")?,
+            parties: Mutex::default(),
+        })
+    }
+
+    /// Torch wants a method of the mode's.
+    #[getter]
+    fn __self__(&self, py: Python<'_>) -> Py<PyAny> {
+        self.mode.clone_ref(py)
+    }
+
+    fn set_values(&self, values: Option<Py<PyAny>>) {
+        lock(&self.parties).values = values;
+    }
+
+    #[pyo3(signature = (recorder, scribe = None))]
+    fn set_recorder(&self, recorder: Option<Py<PyAny>>, scribe: Option<Py<Scribe>>) {
+        let mut parties = lock(&self.parties);
+        parties.recorder = recorder.zip(scribe);
+    }
+
+    /// What is recorded here is another process's; this one may come to use the card itself.
+    fn forked(&self) {
+        let mut parties = lock(&self.parties);
+        parties.recorder = None;
+        parties.is_forked = true;
+    }
+
+    #[pyo3(signature = (function, types, args, kwargs = None))]
+    fn __call__<'py>(
+        &self,
+        function: &Bound<'py, PyAny>,
+        types: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, _) = (args.py(), types);
+        let call = Call { function, args, kwargs };
+        if self.passes_by(py, &call)? {
+            return call.run();
+        }
+        let recorder = {
+            let parties = lock(&self.parties);
+            parties.recorder.as_ref().map(|(all, scribe)| (all.clone_ref(py), scribe.clone_ref(py)))
+        };
+        let Some((recorder, scribe)) = recorder else { return self.run(py, &call) };
+        let scribe = scribe.get();
+        let seen = scribe.enter_function(py, function, args)?;
+        if seen != 0 {
+            let look = intern!(py, "look");
+            recorder.bind(py).call_method1(look, (seen, function, args, kwargs))?;
+        }
+        let result = self.run(py, &call).and_then(|result| {
+            scribe.note_result(&result)?;
+            Ok(result)
+        });
+        scribe.resume(py)?;
+        result
+    }
+}
+
+impl Functions {
+    /// Whether neither values nor the recorder have to do with it.
+    fn passes_by(&self, py: Python<'_>, call: &Call<'_, '_>) -> PyResult<bool> {
+        if self.getters.bind(py).contains(call.function)? {
+            return Ok(true);
+        }
+        if self.is_compiling.bind(py).call0()?.is_truthy()? {
+            return Ok(true);
+        }
+        if self.readers.bind(py).contains(call.function)?
+            && !torch::is_cuda(&call.args.get_item(0)?)?
+        {
+            return Ok(true);
+        }
+        let is_forked = lock(&self.parties).is_forked;
+        Ok(is_forked && self.is_loading.bind(py).call0()?.is_truthy()?)
+    }
+
+    /// The function runs, undisturbed; then small results are filled in.
+    fn run<'py>(&self, py: Python<'py>, call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let values = {
+            let parties = lock(&self.parties);
+            parties.values.as_ref().map(|values| values.clone_ref(py))
+        };
+        let Some(values) = values else { return call.run() };
+        if self.special.bind(py).contains(call.function)? {
+            let run = intern!(py, "run_special");
+            return values.bind(py).call_method1(run, (call.function, call.args, call.named()));
+        }
+        let result = call.run()?;
+        if self.nothing_to_fill.bind(py).contains(call.function)? {
+            return Ok(result);
+        }
+        let small = self.small.get();
+        if !small.torch.is_tensor(&result)
+            && result.is_instance(self.not_tensors.bind(py))?
+            && !(result.is_none() && call.writes())
+        {
+            return Ok(result);
+        }
+        let named = call.kwargs.map(|kwargs| kwargs.values());
+        // By far the most calls make nothing small.
+        if small.torch.is_tensor(&result)
+            && small.torch.is_bare(&result)
+            && small.has_large(&result)?
+        {
+            return Ok(result);
+        }
+        let is_large = small.has_large(call.args)?
+            || small.has_large(&result)?
+            || named.map_or(Ok(false), |named| small.has_large(&named))?;
+        if is_large {
+            small.clear(call.args, &result)?;
+            return Ok(result);
+        }
+        if call.function.is(&self.add)
+            && call.kwargs.is_none_or(|kwargs| kwargs.is_empty())
+            && small.count(call.args)?
+        {
+            return Ok(result);
+        }
+        let fill = intern!(py, "fill");
+        values.bind(py).call_method1(fill, (call.function, call.args, call.named(), &result))
+    }
+}

@@ -1,0 +1,288 @@
+//! The autograd graph before a backward pass: its nodes, and what each of them keeps.
+//!
+//! Nothing is unpacked that a hook has packed: a checkpoint would compute its block again.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use recording::Category;
+
+use crate::hash::{Map, Set};
+use crate::local;
+use crate::lock::lock;
+use crate::notes::What;
+use crate::parts::{Part, PartNumber};
+use crate::scribe::Scribe;
+use crate::state::State;
+use crate::torch;
+use crate::words::Word;
+
+/// Sequence numbers above this are of nodes that accumulate gradients: the ends of the graph.
+const ENDS: u64 = 1 << 62;
+
+/// The type of nodes that torch has made none for.
+const SHARED: &str = "CppFunction";
+
+/// What nodes of one type keep.
+pub(crate) struct Fields {
+    /// Its name and the attribute that has it.
+    fields: Vec<(Word, Py<PyString>)>,
+    /// A Function of the user's may keep tensors in `ctx`.
+    has_dict: bool,
+    /// What its nodes are called; `None` if they share their type with others.
+    name: Option<Word>,
+    /// The type, so that its address stays its own.
+    _kind: Py<PyAny>,
+}
+
+pub(crate) type FieldsOfTypes = Map<usize, std::sync::Arc<Fields>>;
+
+/// Nodes that were seen; they are held, so that no other takes their address.
+#[derive(Default)]
+pub(crate) struct Seen {
+    addresses: Set<usize>,
+    nodes: Vec<Py<PyAny>>,
+}
+
+impl Seen {
+    pub(crate) fn add(&mut self, node: &Bound<'_, PyAny>) -> bool {
+        let is_new = self.addresses.insert(node.as_ptr() as usize);
+        if is_new {
+            self.nodes.push(node.clone().unbind());
+        }
+        is_new
+    }
+}
+
+/// Sequence numbers between which hooks pack what is saved; `None` where torch can say what they keep.
+pub(crate) type Hooked = Option<Vec<u64>>;
+
+/// A node of the graph.
+struct Node<'py> {
+    object: Bound<'py, PyAny>,
+    sequence: u64,
+    name: Word,
+    part: Option<(PartNumber, Part)>,
+}
+
+/// Announces that a node runs.
+#[pyclass(frozen, module = "fathom_recorder")]
+pub(crate) struct EnterNode {
+    scribe: Py<Scribe>,
+    part: PartNumber,
+}
+
+#[pymethods]
+impl EnterNode {
+    fn __call__(&self, py: Python<'_>, gradients: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let scribe = self.scribe.get();
+        // First, since the node may free them.
+        scribe.torch.undisturbed(py, || {
+            gradients
+                .iter()
+                .filter(|gradient| !gradient.is_none())
+                .try_for_each(|gradient| scribe.tensor(&gradient))
+        })?;
+        local::with(scribe.id, |local| local.part = self.part);
+        scribe.begin(py, self.part)?;
+        Ok(())
+    }
+}
+
+impl Scribe {
+    /// Every node that a backward pass from these can reach, but for those seen before: what it keeps is noted, and it
+    /// will announce itself if there are `handles` for that.
+    pub(crate) fn note_graph<'py>(
+        this: &Bound<'py, Scribe>,
+        roots: Vec<Bound<'py, PyAny>>,
+        seen: &mut Seen,
+        holder: Option<Word>,
+        hooked: &Hooked,
+        handles: Option<&Bound<'py, PyList>>,
+        on_convolution: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let (py, scribe) = (this.py(), this.get());
+        let convolution = scribe.lock().words.of("ConvolutionBackward0");
+        let mut waiting: Vec<_> = roots.into_iter().filter(|node| seen.add(node)).collect();
+        while let Some(object) = waiting.pop() {
+            for edge in object.getattr(intern!(py, "next_functions"))?.cast::<PyTuple>()?.iter() {
+                let following = edge.cast::<PyTuple>()?.get_item(0)?;
+                if !following.is_none() && seen.add(&following) {
+                    waiting.push(following);
+                }
+            }
+            let node = scribe.node(object)?;
+            scribe.note_saved(&node, holder, hooked)?;
+            let (Some((part, what)), Some(handles)) = (node.part, handles) else { continue };
+            if node.name == convolution
+                && let Some(look) = on_convolution
+            {
+                look.call1((&node.object, what.module))?;
+            }
+            let enter = EnterNode { scribe: this.clone().unbind(), part };
+            handles.append(node.object.call_method1(intern!(py, "register_prehook"), (enter,))?)?;
+        }
+        Ok(())
+    }
+
+    /// A node, with the function of the forward pass that made it as a part of the backward pass.
+    fn node<'py>(&self, object: Bound<'py, PyAny>) -> PyResult<Node<'py>> {
+        let py = object.py();
+        let sequence: u64 = object.call_method0(intern!(py, "_sequence_nr"))?.extract()?;
+        let name = match self.fields(&object)?.name {
+            Some(name) => name,
+            None => self.node_name(&object)?,
+        };
+        let made_by = local::with(self.id, |local| local.made_by(sequence));
+        let mut state = self.lock();
+        let part = (sequence <= ENDS).then(|| {
+            let Part { module, stack, .. } = state.parts.get(made_by);
+            let part = Part { module, function: 0, stack, node: Some(name) };
+            (state.parts.number(part), part)
+        });
+        drop(state);
+        Ok(Node { object, sequence, name, part })
+    }
+
+    fn node_name(&self, node: &Bound<'_, PyAny>) -> PyResult<Word> {
+        let name = node.call_method0(intern!(node.py(), "name"))?.cast_into::<PyString>()?;
+        let name = name.to_string_lossy();
+        Ok(self.lock().words.of(&name))
+    }
+
+    /// The line that made a node, in words.
+    pub(crate) fn holder(&self, node: &Bound<'_, PyAny>) -> PyResult<Option<Word>> {
+        let Some((_, part)) = self.node(node.clone())?.part else { return Ok(None) };
+        let mut state = self.lock();
+        let line = state.user_line(node.py(), part.stack)?;
+        Ok(line.map(|line| state.words.of(&format!("the result of {line}"))))
+    }
+
+    fn note_saved(&self, node: &Node<'_>, holder: Option<Word>, hooked: &Hooked) -> PyResult<()> {
+        for (field, tensor) in self.saved_by(&node.object, node.sequence, hooked)? {
+            self.note_kept(node, field, &tensor, holder)?;
+        }
+        Ok(())
+    }
+
+    /// (name, tensor) for each tensor that a node keeps as it is.
+    pub(crate) fn saved_by<'py>(
+        &self,
+        node: &Bound<'py, PyAny>,
+        sequence: u64,
+        hooked: &Hooked,
+    ) -> PyResult<Vec<(Word, Bound<'py, PyAny>)>> {
+        let (py, mut found) = (node.py(), Vec::new());
+        if let Some(bounds) = hooked
+            && bounds.partition_point(|bound| *bound <= sequence) % 2 == 1
+        {
+            return Ok(found);
+        }
+        let fields = self.fields(node)?;
+        for (name, field) in &fields.fields {
+            // Freed by an earlier backward pass, if it fails.
+            let Ok(value) = node.getattr(field.bind(py)) else { continue };
+            let tensors = parts(&value).into_iter().filter_map(|part| self.unpacked(part));
+            found.extend(tensors.map(|tensor| (*name, tensor)));
+        }
+        if fields.has_dict {
+            let own = node.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
+            for (name, value) in own.iter().filter(|(_, value)| self.torch.is_tensor(value)) {
+                let name = name.str()?;
+                found.push((self.lock().words.of(&name.to_string_lossy()), value));
+            }
+        }
+        Ok(found)
+    }
+
+    fn note_kept(
+        &self,
+        node: &Node<'_>,
+        field: Word,
+        tensor: &Bound<'_, PyAny>,
+        holder: Option<Word>,
+    ) -> PyResult<()> {
+        if !torch::is_cuda(tensor)? || torch::elements(tensor)? == 0 {
+            return Ok(());
+        }
+        let py = tensor.py();
+        let module = node.part.map_or(0, |(_, part)| part.module);
+        let word = {
+            let State { words, modules, .. } = &mut *self.lock();
+            words.kept((node.name, field, module), || modules.path(py, module))?
+        };
+        let area = self.area_of(tensor)?;
+        for part in self.torch.storages(tensor)? {
+            let (device, address) = (torch::device(&part)?, torch::address(&part)?);
+            let (start, bytes) = torch::storage(&part)?;
+            let form = (torch::bytes(&part)? == bytes).then(|| torch::form(&part)).transpose()?;
+            let is_whole = form.is_some() && part.is(tensor);
+            let mut state = self.lock();
+            state.saved.add(start, bytes);
+            let category = Category::Activations;
+            state.note(device, address, What::Name { category, word });
+            if let Some(word) = area {
+                state.note(device, address, What::Area { word });
+            }
+            if let Some((dtype, shape)) = form.filter(|_| is_whole) {
+                let word = state.words.form(&dtype, &shape)?;
+                state.note(device, address, What::Tensor { word });
+            }
+            if let Some(word) = holder {
+                state.note(device, address, What::Holder { word });
+            }
+        }
+        Ok(())
+    }
+
+    /// The area of an activation that is a DTensor: each rank has a part of it, or all of it.
+    fn area_of(&self, tensor: &Bound<'_, PyAny>) -> PyResult<Option<Word>> {
+        let py = tensor.py();
+        if self.torch.is_ordinary(tensor)? || !tensor.hasattr(intern!(py, "placements"))? {
+            return Ok(None);
+        }
+        let said: String = self.layout.bind(py).call1((tensor,))?.extract()?;
+        Ok(Some(self.lock().words.of(&said)))
+    }
+
+    fn fields(&self, node: &Bound<'_, PyAny>) -> PyResult<std::sync::Arc<Fields>> {
+        let kind = node.get_type();
+        let key = kind.as_ptr() as usize;
+        if let Some(known) = lock(&self.fields).get(&key) {
+            return Ok(known.clone());
+        }
+        let listed: Vec<(String, Py<PyString>)> =
+            self.fields_of.bind(node.py()).call1((node,))?.extract()?;
+        let has_dict = node.hasattr(intern!(node.py(), "__dict__"))?;
+        let is_shared = kind.name()?.to_string_lossy().ends_with(SHARED);
+        let name = if is_shared { None } else { Some(self.node_name(node)?) };
+        let mut state = self.lock();
+        let fields =
+            listed.into_iter().map(|(name, field)| (state.words.of(&name), field)).collect();
+        drop(state);
+        let fields =
+            std::sync::Arc::new(Fields { fields, has_dict, name, _kind: kind.into_any().unbind() });
+        lock(&self.fields).insert(key, fields.clone());
+        Ok(fields)
+    }
+
+    /// The tensor that is kept; `None` if a hook keeps something else.
+    fn unpacked<'py>(&self, saved: Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+        if self.torch.is_tensor(&saved) {
+            return Some(saved);
+        }
+        let kept = saved.getattr(intern!(saved.py(), "data")).ok()?;
+        self.torch.is_tensor(&kept).then_some(kept)
+    }
+}
+
+/// What a field holds: one thing, or several.
+fn parts<'py>(value: &Bound<'py, PyAny>) -> Vec<Bound<'py, PyAny>> {
+    if let Ok(tuple) = value.cast::<PyTuple>() {
+        return tuple.iter().collect();
+    }
+    if let Ok(list) = value.cast::<PyList>() {
+        return list.iter().collect();
+    }
+    vec![value.clone()]
+}

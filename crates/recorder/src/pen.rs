@@ -1,0 +1,352 @@
+//! Joins PyTorch's memory history with what was noted, and writes it as the recording of one card.
+
+use std::fs::File;
+use std::io::BufWriter;
+
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use recording::file::Writer;
+use recording::{Category, Event, Frame, Mark, Module, Owner, OwnerId, Stack, StackId, TextId};
+
+use crate::deferred::Deferred;
+use crate::entry::{self, Entry};
+use crate::hash::{Map, Set};
+use crate::known::Known;
+use crate::notes::{Note, What};
+use crate::parts::{NOTHING, Part, PartNumber};
+use crate::stacks::StackNumber;
+use crate::state::State;
+use crate::words::Word;
+
+pub(crate) struct Pen {
+    device: u16,
+    file: Writer<BufWriter<File>>,
+    stacks: Map<StackNumber, Option<StackId>>,
+    owners: Map<PartNumber, OwnerId>,
+    texts: Map<Word, TextId>,
+    modules: usize,
+    /// The largest serial number seen.
+    position: u64,
+    deferred: Deferred,
+    /// Whether some allocation of what was written last was outside of functions and nodes.
+    has_unowned: bool,
+    /// Allocations since everything was named last that are alive: address and bytes.
+    fresh: Map<u64, u64>,
+}
+
+impl Pen {
+    pub(crate) fn new(path: &str, about: &str, device: u16) -> PyResult<Pen> {
+        Ok(Pen {
+            device,
+            file: Writer::new(BufWriter::new(File::create(path)?), about)?,
+            stacks: Map::from_iter([(0, None)]),
+            owners: Map::default(),
+            texts: Map::default(),
+            modules: 1,
+            position: 0,
+            deferred: Deferred::default(),
+            has_unowned: false,
+            fresh: Map::default(),
+        })
+    }
+
+    /// One part of the history, with the notes made during it.
+    pub(crate) fn write(
+        &mut self,
+        state: &mut State,
+        trace: &Bound<'_, PyList>,
+        serials: Option<Vec<u64>>,
+        known: &mut Known<'_>,
+    ) -> PyResult<()> {
+        let entries: Vec<Entry<'_>> = trace.iter().map(Entry::read).collect::<PyResult<_>>()?;
+        let serials = match serials {
+            Some(serials) => serials,
+            None => entries.iter().map(Entry::serial).collect::<PyResult<_>>()?,
+        };
+        self.has_unowned = false;
+        let mut notes = state.notes.of_device(self.device);
+        let waiting = self.deferred(&entries, &serials, known.waits.as_deref(), &mut notes);
+        let mut notes = notes.into_iter().peekable();
+        for (index, (entry, serial)) in entries.iter().zip(serials).enumerate() {
+            if self.position < serial {
+                self.position = serial;
+                while let Some(note) = notes.next_if(|note| note.serial < serial) {
+                    self.note(state, note);
+                }
+            }
+            let Some(event) = entry.event else { continue };
+            self.event(trace.py(), state, entry, event, serial, known)?;
+            if waiting.contains(&index) {
+                self.file.event(&Event::Mark(Mark::Deferred));
+            }
+        }
+        notes.for_each(|note| self.note(state, note));
+        self.modules(trace.py(), state)?;
+        Ok(self.file.flush()?)
+    }
+
+    fn event(
+        &mut self,
+        py: Python<'_>,
+        state: &mut State,
+        entry: &Entry<'_>,
+        event: Event,
+        serial: u64,
+        known: &mut Known<'_>,
+    ) -> PyResult<()> {
+        match event {
+            Event::Alloc { address, size, stream, pool, .. } => {
+                let owner = self.owner(py, state, serial, entry)?;
+                self.file.event(&Event::Alloc { address, size, stream, owner, pool });
+                self.fresh.insert(address, size);
+                if state.notes.named.get(&address).is_some_and(|(_, at)| *at < serial) {
+                    state.notes.named.remove(&address);
+                }
+                self.known_at_once(state, serial, address, size, known)?;
+            }
+            Event::OutOfMemory { .. } => {
+                self.file.event(&event);
+                let owner = self.owner(py, state, serial, entry)?;
+                self.file.event(&Event::Mark(Mark::Owner { address: 0, owner }));
+            }
+            Event::FreeRequested { address, .. } => {
+                self.fresh.remove(&address);
+                self.file.event(&event);
+            }
+            _ => self.file.event(&event),
+        }
+        Ok(())
+    }
+
+    /// Areas, casts of parameters and work areas of libraries are known when they are allocated.
+    fn known_at_once(
+        &mut self,
+        state: &State,
+        serial: u64,
+        address: u64,
+        size: u64,
+        known: &mut Known<'_>,
+    ) -> PyResult<()> {
+        if let Some(area) = state.areas.get(&serial) {
+            let area = &state.area_list[*area as usize - 1];
+            let word = self.text(state, area.area);
+            self.file.event(&Event::Mark(Mark::Area { address, area: word }));
+            if let Some((category, name)) = area.name {
+                let name = self.text(state, name);
+                self.file.event(&Event::Mark(Mark::Name { address, category, name }));
+            }
+        }
+        if let Some(name) = known.workspaces.get(&(serial, address)) {
+            self.name(address, Category::Workspace, name);
+        }
+        if let Some(name) = known.cast(serial, size)? {
+            self.name(address, Category::Casts, &name);
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, address: u64, category: Category, name: &str) {
+        let name = self.file.text(name);
+        self.file.event(&Event::Mark(Mark::Name { address, category, name }));
+    }
+
+    fn note(&mut self, state: &State, note: Note) {
+        let address = note.address;
+        let mark = match note.what {
+            What::Phase { phase, step } => Mark::Phase { phase, step },
+            What::Idle { free } => Mark::Idle { free },
+            What::Name { category, word } => {
+                Mark::Name { address, category, name: self.text(state, word) }
+            }
+            What::Tensor { word } => Mark::Tensor { address, what: self.text(state, word) },
+            What::Holder { word } => Mark::Holder { address, by: self.text(state, word) },
+            What::Area { word } => Mark::Area { address, area: self.text(state, word) },
+        };
+        self.file.event(&Event::Mark(mark));
+    }
+
+    fn text(&mut self, state: &State, word: Word) -> TextId {
+        *self.texts.entry(word).or_insert_with(|| self.file.text(state.words.text(word)))
+    }
+
+    /// Indices of events that request a free whose completion does not follow in the same part; `notes` get those
+    /// that are done.
+    fn deferred(
+        &mut self,
+        entries: &[Entry<'_>],
+        serials: &[u64],
+        waits: Option<&[(u64, u64)]>,
+        notes: &mut Vec<Note>,
+    ) -> Set<usize> {
+        let mut found = Set::default();
+        let Some(waits) = waits else { return found };
+        for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.is_request) {
+            let (Some(Event::FreeRequested { address, .. }), serial) =
+                (entry.event, serials[index])
+            else {
+                continue;
+            };
+            let after = entries.get(index + 1).and_then(|entry| entry.event);
+            let is_done = matches!(after, Some(Event::FreeCompleted { address: done, .. }) if done == address);
+            if !(is_done && serials[index + 1] == serial) {
+                found.insert(index);
+                self.deferred.add(serial);
+            }
+        }
+        let done = self.deferred.idle(waits);
+        if !done.is_empty() {
+            let device = self.device;
+            let idle =
+                |(serial, free)| Note { serial, device, address: 0, what: What::Idle { free } };
+            notes.extend(done.into_iter().map(idle));
+            notes.sort_by_key(|note| note.serial);
+        }
+        found
+    }
+
+    // -- owners -----------------------------------------------------------------------------------
+
+    /// A part as an owner; outside of functions the history's own frames say the line.
+    fn owner(
+        &mut self,
+        py: Python<'_>,
+        state: &mut State,
+        serial: u64,
+        entry: &Entry<'_>,
+    ) -> PyResult<OwnerId> {
+        let number = state.parts.at(serial);
+        if let Some(owner) = number.and_then(|number| self.owners.get(&number)) {
+            return Ok(*owner);
+        }
+        let part = state.parts.get(number.unwrap_or(NOTHING));
+        if let Some(number) = number
+            && (part.function != 0 || part.node.is_some())
+        {
+            let owner = self.new_owner(py, state, part, None)?;
+            self.owners.insert(number, owner);
+            return Ok(owner);
+        }
+        self.has_unowned = true;
+        let frames = entry.frames()?;
+        if number.is_none() && frames.is_empty() {
+            return Ok(OwnerId(0));
+        }
+        let stack = self.stack_of(state, frames);
+        self.new_owner(py, state, part, stack)
+    }
+
+    fn new_owner(
+        &mut self,
+        py: Python<'_>,
+        state: &mut State,
+        part: Part,
+        stack: Option<StackId>,
+    ) -> PyResult<OwnerId> {
+        let stack = match stack {
+            Some(stack) => Some(stack),
+            None => self.stack(py, state, part.stack)?,
+        };
+        let module = state.modules.path(py, part.module)?;
+        let module = self.file.text(&module);
+        let operator = self.file.text(&state.functions[part.function as usize].name);
+        let node = part.node.map_or(TextId(0), |word| self.text(state, word));
+        Ok(self.file.owner(Owner { module, operator, node, stack }))
+    }
+
+    /// The number of a stack in the file; frames of ours are left out.
+    fn stack(
+        &mut self,
+        py: Python<'_>,
+        state: &mut State,
+        number: StackNumber,
+    ) -> PyResult<Option<StackId>> {
+        let mut waiting = vec![number];
+        while let Some(number) = waiting.last() {
+            if self.stacks.contains_key(number) {
+                waiting.pop();
+                continue;
+            }
+            let Some(entry) = state.stacks.entry(*number) else { return Ok(None) };
+            let Some(below) = self.stacks.get(&entry.caller).copied() else {
+                waiting.push(entry.caller);
+                continue;
+            };
+            let (file, function, line) = crate::code::describe(py, &entry.code, entry.at)?;
+            let found = self.frame(state, &file, &function, line, below);
+            self.stacks.insert(*number, found);
+        }
+        Ok(self.stacks[&number])
+    }
+
+    fn stack_of(
+        &mut self,
+        state: &mut State,
+        frames: Vec<(String, String, u32)>,
+    ) -> Option<StackId> {
+        frames.into_iter().fold(None, |below, (file, function, line)| {
+            self.frame(state, &file, &function, line, below)
+        })
+    }
+
+    /// A frame on top of a stack.
+    fn frame(
+        &mut self,
+        state: &mut State,
+        file: &str,
+        function: &str,
+        line: u32,
+        caller: Option<StackId>,
+    ) -> Option<StackId> {
+        if state.sources.is_ours(file) {
+            return caller;
+        }
+        let source = state.sources.line(file, line);
+        let (file, function) = (self.file.text(file), self.file.text(function));
+        let source = self.file.text(&source);
+        let frame = self.file.frame(Frame { file, function, line, source });
+        Some(self.file.stack(Stack { frame, caller }))
+    }
+
+    fn modules(&mut self, py: Python<'_>, state: &State) -> PyResult<()> {
+        let (paths, classes) = (state.modules.paths.bind(py), state.modules.classes.bind(py));
+        for index in self.modules..paths.len().min(classes.len()) {
+            let text = |list: &Bound<'_, PyList>| {
+                Ok::<_, PyErr>(list.get_item(index)?.str()?.to_string_lossy().into_owned())
+            };
+            let (path, class) = (text(paths)?, text(classes)?);
+            let module = Module { path: self.file.text(&path), class: self.file.text(&class) };
+            self.file.module(module);
+            self.modules = index + 1;
+        }
+        Ok(())
+    }
+
+    // -- the end ----------------------------------------------------------------------------------
+
+    pub(crate) fn about(&mut self, json: &str) -> PyResult<()> {
+        Ok(self.file.about(json)?)
+    }
+
+    pub(crate) fn finish(&mut self, segments: &Bound<'_, PyList>, facts: &str) -> PyResult<()> {
+        self.about(facts)?;
+        for free in self.deferred.rest() {
+            self.file.event(&Event::Mark(Mark::Idle { free }));
+        }
+        Ok(self.file.finish(&entry::segments(segments, self.device)?)?)
+    }
+
+    pub(crate) fn has_unowned(&self) -> bool {
+        self.has_unowned
+    }
+
+    /// Bytes that were allocated since everything was named last, are alive, and have no name.
+    pub(crate) fn unnamed(&self, state: &State) -> u64 {
+        let is_unnamed = |address: &u64| !state.notes.named.contains_key(address);
+        self.fresh.iter().filter(|(address, _)| is_unnamed(address)).map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Everything has been named.
+    pub(crate) fn all_named(&mut self) {
+        self.fresh.clear();
+    }
+}

@@ -1,0 +1,74 @@
+//! Whose a file is, and what stands on its lines.
+
+use std::collections::HashMap;
+
+use pyo3::prelude::*;
+
+/// Of a line of source this much is kept.
+const LONGEST_LINE: usize = 200;
+
+pub(crate) struct Sources {
+    whose: Whose,
+    /// Lines of files, as far as they are the user's.
+    files: HashMap<String, Vec<String>>,
+}
+
+/// Tells files apart by their paths.
+#[pyclass(frozen, module = "fathom_recorder")]
+#[derive(Clone)]
+pub(crate) struct Whose {
+    /// What paths of our own package begin with.
+    own: String,
+    /// The folder of Python's own library.
+    standard: String,
+}
+
+#[pymethods]
+impl Whose {
+    #[new]
+    fn new(own: String, standard: String) -> Whose {
+        Whose { own, standard }
+    }
+
+    pub(crate) fn is_ours(&self, path: &str) -> bool {
+        path.starts_with(&self.own)
+    }
+
+    /// Whether a file is not the user's: installed, of Python itself, generated, or ours.
+    pub(crate) fn is_library(&self, path: &str) -> bool {
+        let is_installed = path.contains("site-packages") || path.contains("dist-packages");
+        is_installed
+            || path.starts_with('<')
+            || self.is_ours(path)
+            || path.starts_with(&self.standard)
+    }
+}
+
+impl Sources {
+    pub(crate) fn new(whose: Whose) -> Sources {
+        Sources { whose, files: HashMap::new() }
+    }
+
+    pub(crate) fn is_ours(&self, path: &str) -> bool {
+        self.whose.is_ours(path)
+    }
+
+    pub(crate) fn is_users(&self, path: &str) -> bool {
+        !self.whose.is_library(path)
+    }
+
+    /// What stands on a line of the user's own: two commits are compared by it, when the file is long gone.
+    pub(crate) fn line(&mut self, path: &str, line: u32) -> String {
+        if !self.files.contains_key(path) {
+            let text = if self.is_users(path) {
+                std::fs::read(path).unwrap_or_default()
+            } else {
+                Vec::new()
+            };
+            let lines = String::from_utf8_lossy(&text).lines().map(str::to_owned).collect();
+            self.files.insert(path.to_owned(), lines);
+        }
+        let found = (line as usize).checked_sub(1).and_then(|index| self.files[path].get(index));
+        found.map_or(String::new(), |text| text.trim().chars().take(LONGEST_LINE).collect())
+    }
+}

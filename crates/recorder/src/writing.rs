@@ -1,0 +1,115 @@
+//! The recordings of all cards.
+
+use std::sync::MutexGuard;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::hash::Map;
+use crate::known::Known;
+use crate::lock::lock;
+use crate::pen::Pen;
+use crate::scribe::Scribe;
+
+impl Scribe {
+    fn with_pen<T>(
+        &self,
+        device: u16,
+        work: impl FnOnce(&mut Pen) -> PyResult<T>,
+    ) -> Option<PyResult<T>> {
+        self.pens().get_mut(&device).map(work)
+    }
+
+    fn pens(&self) -> MutexGuard<'_, Map<u16, Pen>> {
+        lock(&self.pens)
+    }
+}
+
+#[pymethods]
+impl Scribe {
+    /// Begins the recording of a card; `about` is a JSON object.
+    fn open(&self, device: u16, path: &str, about: &str) -> PyResult<()> {
+        let pen = Pen::new(path, about, device)?;
+        self.pens().insert(device, pen);
+        Ok(())
+    }
+
+    /// Whether a card has a recording.
+    fn is_open(&self, device: u16) -> bool {
+        self.with_pen(device, |_| Ok(())).is_some()
+    }
+
+    /// Parts that began since the last time that all was written.
+    fn count(&self) -> usize {
+        self.lock().parts.count()
+    }
+
+    /// Writes what happened since the last time: the history of each card, and the serial numbers of its events where
+    /// they do not carry them. `names` has names of parameters by their ids.
+    fn write(
+        &self,
+        traces: Vec<Bound<'_, PyList>>,
+        serials: Option<Vec<Vec<u64>>>,
+        names: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        let mut serials = serials.map(Vec::into_iter);
+        let mut known = Known {
+            casts: std::mem::take(&mut self.lock().casts),
+            workspaces: self
+                .phantom
+                .as_ref()
+                .map(|phantom| phantom.workspaces())
+                .unwrap_or_default(),
+            waits: self
+                .phantom
+                .as_ref()
+                .filter(|_| serials.is_none())
+                .map(|phantom| phantom.waits()),
+            names: names.clone(),
+        };
+        for (device, trace) in traces.iter().enumerate() {
+            let numbers = serials.as_mut().and_then(Iterator::next);
+            let write = |pen: &mut Pen| pen.write(&mut self.lock(), trace, numbers, &mut known);
+            self.with_pen(device as u16, write).transpose()?;
+        }
+        let mut state = self.lock();
+        state.notes.list.clear();
+        state.areas.clear();
+        state.parts.forget();
+        Ok(())
+    }
+
+    /// Whether some allocation of what was written last was outside of functions and nodes.
+    fn has_unowned(&self) -> bool {
+        self.pens().values().any(Pen::has_unowned)
+    }
+
+    /// Bytes that were allocated since everything was named last, are alive, and have no name.
+    fn unnamed(&self) -> u64 {
+        let (pens, state) = (self.pens(), self.lock());
+        pens.values().map(|pen| pen.unnamed(&state)).sum()
+    }
+
+    /// Everything that has a name has been named.
+    fn all_named(&self) {
+        self.pens().values_mut().for_each(Pen::all_named);
+    }
+
+    /// More facts, for the recordings of all cards.
+    fn about(&self, json: &str) -> PyResult<()> {
+        self.pens().values_mut().try_for_each(|pen| pen.about(json))
+    }
+
+    /// Ends the recording of a card, with the last state of its memory.
+    fn finish(&self, device: u16, segments: &Bound<'_, PyList>, facts: &str) -> PyResult<()> {
+        self.with_pen(device, |pen| pen.finish(segments, facts)).transpose()?;
+        Ok(())
+    }
+
+    /// Cards that have a recording.
+    fn devices(&self) -> Vec<u16> {
+        let mut devices: Vec<u16> = self.pens().keys().copied().collect();
+        devices.sort_unstable();
+        devices
+    }
+}

@@ -1,0 +1,33 @@
+"""The recorder's hot paths, written in Rust: `crates/recorder`, a library that lies beside the phantom."""
+
+import importlib.machinery
+import importlib.util
+import os
+
+NAME = "fathom_recorder"
+LIBRARY = f"lib{NAME}.so"
+
+
+def find():
+    """Where the library is: the launcher says so; without one it is in the package, or in the tree that was built."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    root = os.path.dirname(os.path.dirname(package))
+    places = [os.environ.get("FATHOM_RECORDER"), f"{package}/lib/{LIBRARY}", f"{root}/{LIBRARY}"]
+    places += [f"{root}/target/{profile}/{LIBRARY}" for profile in ("release", "debug")]
+    for place in places:
+        if place and os.path.isfile(place):
+            return place
+    raise ImportError(f"{LIBRARY} is missing: `make build` makes it in the tree, `pip install .` installs it")
+
+
+def load():
+    """The module of Python that it is."""
+    loader = importlib.machinery.ExtensionFileLoader(NAME, find())
+    spec = importlib.util.spec_from_file_location(NAME, loader.path, loader=loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+_module = load()
+Functions, Scribe, Small, Whose = _module.Functions, _module.Scribe, _module.Small, _module.Whose
