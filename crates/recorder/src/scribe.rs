@@ -1,26 +1,23 @@
 //! Notes which part of the script runs, and what its tensors are.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFrozenSet, PyList, PyString, PyTuple};
-use recording::{Category, Phase};
+use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple};
 
-use crate::graph::{FieldsOfTypes, Hooked, Seen};
-use crate::hash::{Map, Set};
+use crate::graph::FieldsOfTypes;
+use crate::hash::Map;
 use crate::local;
 use crate::lock::lock;
-use crate::notes::{Note, What};
 use crate::parts::{Part, PartNumber};
 use crate::pen::Pen;
 use crate::phantom::Phantom;
+use crate::said::category;
 use crate::sources::{Sources, Whose};
 use crate::stacks;
 use crate::state::{Area, Function, Modules, State};
-use crate::torch::{self, Torch};
+use crate::torch::Torch;
 
 static SCRIBES: AtomicU64 = AtomicU64::new(1);
 
@@ -85,26 +82,6 @@ impl Scribe {
         (number, self.lock().parts.get(number))
     }
 
-    /// Says what a tensor is, if it is a whole one on the card.
-    pub(crate) fn tensor(&self, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
-        if self.torch.is_ordinary(tensor)? && torch::is_cuda(tensor)? && !torch::is_view(tensor)? {
-            let (device, address) = (torch::device(tensor)?, torch::address(tensor)?);
-            let (dtype, shape) = torch::form(tensor)?;
-            let mut state = self.lock();
-            let word = state.words.form(&dtype, &shape)?;
-            state.note(device, address, What::Tensor { word });
-        }
-        Ok(())
-    }
-
-    fn put(&self, tensor: &Bound<'_, PyAny>, what: What) -> PyResult<()> {
-        for part in self.torch.storages(tensor)? {
-            let (device, address) = (torch::device(&part)?, torch::address(&part)?);
-            self.lock().note(device, address, what);
-        }
-        Ok(())
-    }
-
     /// The number of a function.
     fn function(&self, function: &Bound<'_, PyAny>) -> PyResult<u32> {
         let numbers = self.functions.bind(function.py());
@@ -120,28 +97,6 @@ impl Scribe {
         numbers.set_item(function, number)?;
         Ok(number)
     }
-
-    /// Results outside of modules that a factory made are inputs.
-    fn note_input(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (number, function) = local::with(self.id, |local| (local.part, local.function));
-        let state = self.lock();
-        let is_factory = state.functions[function as usize].is_factory;
-        let is_outside = state.parts.get(number).module == 0;
-        drop(state);
-        if is_factory && is_outside && torch::is_cuda(result)? && !torch::is_made(result) {
-            let mut state = self.lock();
-            let text = format!("{}(…)", state.functions[function as usize].name);
-            let word = state.words.of(&text);
-            drop(state);
-            self.put(result, What::Name { category: Category::Inputs, word })?;
-        }
-        Ok(())
-    }
-}
-
-fn category(name: &str) -> PyResult<Category> {
-    Category::from_name(name)
-        .ok_or_else(|| PyValueError::new_err(format!("`{name}` is no category")))
 }
 
 #[pymethods]
@@ -282,154 +237,5 @@ impl Scribe {
     fn leave_area(&self, py: Python<'_>, outer: u32) -> PyResult<u64> {
         local::with(self.id, |local| local.area = outer);
         self.resume(py)
-    }
-
-    // -- what is said of tensors ----------------------------------------------------------------------
-
-    /// What a tensor is.
-    fn name(&self, kind: &str, name: &str, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
-        let category = category(kind)?;
-        let word = self.lock().words.of(name);
-        self.put(tensor, What::Name { category, word })
-    }
-
-    /// What of distributed training a tensor belongs to.
-    fn area(&self, area: &str, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
-        let word = self.lock().words.of(area);
-        self.put(tensor, What::Area { word })
-    }
-
-    /// Notes each (category, name, tensor), unless the same was said of this allocation before; the bytes at each address.
-    /// What is made anew in each step, at the same address perhaps, `is_anew`.
-    #[pyo3(signature = (named, is_anew = false))]
-    fn all(&self, named: &Bound<'_, PyAny>, is_anew: bool) -> PyResult<HashMap<u64, u64>> {
-        let mut noted = HashMap::new();
-        let since = if is_anew { self.lock().parts.step() } else { 0 };
-        for row in named.try_iter()? {
-            let (kind, name, tensor): (Bound<'_, PyString>, Bound<'_, PyString>, Bound<'_, PyAny>) =
-                row?.extract()?;
-            if !torch::is_cuda(&tensor)? {
-                continue;
-            }
-            let name = name.to_string_lossy();
-            for part in self.torch.storages(&tensor)? {
-                let address = torch::address(&part)?;
-                // Of a view its own: gradients may share a bucket.
-                noted.insert(address, torch::bytes(&part)?);
-                let mut state = self.lock();
-                let (word, serial) = (state.words.of(&name), state.parts.serial());
-                let is_news = state.notes.is_news(address, word, serial, since);
-                drop(state);
-                if is_news {
-                    let category = category(&kind.to_string_lossy())?;
-                    self.put(&part, What::Name { category, word })?;
-                    self.tensor(&part)?;
-                }
-            }
-        }
-        Ok(noted)
-    }
-
-    /// The phase that began with this part has ended, and has its name.
-    fn phase(&self, serial: u64, device: u16, name: &str, step: u32) -> PyResult<()> {
-        let phase = Phase::from_name(name);
-        let phase = phase.ok_or_else(|| PyValueError::new_err(format!("`{name}` is no phase")))?;
-        let what = What::Phase { phase, step };
-        self.lock().notes.list.push(Note { serial, device, address: 0, what });
-        Ok(())
-    }
-
-    // -- backward passes ------------------------------------------------------------------------------
-
-    /// A module has put this out.
-    fn add_outputs(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        if !self.torch.is_grad_enabled(py)? {
-            return Ok(());
-        }
-        let items = match result.cast::<PyTuple>() {
-            Ok(tuple) => tuple.iter().collect(),
-            Err(_) => vec![result.clone()],
-        };
-        let bytes = self.torch.undisturbed(py, || {
-            let mut bytes = 0;
-            for item in items.iter().filter(|item| self.torch.is_tensor(item)) {
-                if torch::is_cuda(item)? {
-                    for part in self.torch.storages(item)? {
-                        bytes += torch::bytes(&part)?;
-                    }
-                }
-            }
-            Ok(bytes)
-        })?;
-        self.lock().saved.outputs += bytes;
-        Ok(())
-    }
-
-    /// What was put out so far leads to no backward pass.
-    fn forget_outputs(&self) {
-        self.lock().saved.outputs = 0;
-    }
-
-    /// Bytes that were kept, and put out, where most was kept.
-    fn saved(&self) -> (u64, u64) {
-        self.lock().saved.most
-    }
-
-    /// Before a backward pass: each node will announce itself, and what it keeps is noted. `trained` are parameters,
-    /// whose own storages do not count as kept.
-    fn begin_backward<'py>(
-        this: &Bound<'py, Self>,
-        roots: Vec<Bound<'py, PyAny>>,
-        trained: Vec<Bound<'py, PyAny>>,
-        hooked: Hooked,
-        handles: &Bound<'py, PyList>,
-        on_convolution: &Bound<'py, PyAny>,
-    ) -> PyResult<()> {
-        let scribe = this.get();
-        let mut own = Set::default();
-        for parameter in &trained {
-            for part in scribe.torch.storages(parameter)? {
-                own.insert(torch::address(&part)?);
-            }
-        }
-        scribe.lock().saved.begin(own);
-        let mut seen = Seen::default();
-        Scribe::note_graph(
-            this,
-            roots,
-            &mut seen,
-            None,
-            &hooked,
-            Some(handles),
-            Some(on_convolution),
-        )?;
-        scribe.lock().saved.end();
-        Ok(())
-    }
-
-    /// The tensors that a node keeps as they are.
-    fn kept_by<'py>(
-        &self,
-        node: &Bound<'py, PyAny>,
-        hooked: Hooked,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let sequence = node.call_method0("_sequence_nr")?.extract()?;
-        let kept = self.saved_by(node, sequence, &hooked)?;
-        Ok(kept.into_iter().map(|(_, tensor)| tensor).collect())
-    }
-
-    /// Graphs that are alive outside of a backward pass, by their last nodes, the newest first.
-    fn note_living<'py>(
-        this: &Bound<'py, Self>,
-        roots: Vec<Bound<'py, PyAny>>,
-        hooked: Hooked,
-        with_holders: bool,
-    ) -> PyResult<()> {
-        let mut seen = Seen::default();
-        for root in roots {
-            let holder = if with_holders { this.get().holder(&root)? } else { None };
-            Scribe::note_graph(this, vec![root], &mut seen, holder, &hooked, None, None)?;
-        }
-        Ok(())
     }
 }

@@ -1,0 +1,104 @@
+//! Backward passes: what they will need, and which node runs.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::graph::{Hooked, Seen};
+use crate::hash::Set;
+use crate::scribe::Scribe;
+use crate::torch;
+
+#[pymethods]
+impl Scribe {
+    /// A module has put this out.
+    fn add_outputs(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        if !self.torch.is_grad_enabled(py)? {
+            return Ok(());
+        }
+        let items = match result.cast::<PyTuple>() {
+            Ok(tuple) => tuple.iter().collect(),
+            Err(_) => vec![result.clone()],
+        };
+        let bytes = self.torch.undisturbed(py, || {
+            let mut bytes = 0;
+            for item in items.iter().filter(|item| self.torch.is_tensor(item)) {
+                if torch::is_cuda(item)? {
+                    for part in self.torch.storages(item)? {
+                        bytes += torch::bytes(&part)?;
+                    }
+                }
+            }
+            Ok(bytes)
+        })?;
+        self.lock().saved.outputs += bytes;
+        Ok(())
+    }
+
+    /// What was put out so far leads to no backward pass.
+    fn forget_outputs(&self) {
+        self.lock().saved.outputs = 0;
+    }
+
+    /// Bytes that were kept, and put out, where most was kept.
+    fn saved(&self) -> (u64, u64) {
+        self.lock().saved.most
+    }
+
+    /// Before a backward pass: each node will announce itself, and what it keeps is noted. `trained` are parameters,
+    /// whose own storages do not count as kept.
+    fn begin_backward<'py>(
+        this: &Bound<'py, Self>,
+        roots: Vec<Bound<'py, PyAny>>,
+        trained: Vec<Bound<'py, PyAny>>,
+        hooked: Hooked,
+        handles: &Bound<'py, PyList>,
+        on_convolution: &Bound<'py, PyAny>,
+    ) -> PyResult<()> {
+        let scribe = this.get();
+        let mut own = Set::default();
+        for parameter in &trained {
+            for part in scribe.torch.storages(parameter)? {
+                own.insert(torch::address(&part)?);
+            }
+        }
+        scribe.lock().saved.begin(own);
+        let mut seen = Seen::default();
+        Scribe::note_graph(
+            this,
+            roots,
+            &mut seen,
+            None,
+            &hooked,
+            Some(handles),
+            Some(on_convolution),
+        )?;
+        scribe.lock().saved.end();
+        Ok(())
+    }
+
+    /// The tensors that a node keeps as they are.
+    fn kept_by<'py>(
+        &self,
+        node: &Bound<'py, PyAny>,
+        hooked: Hooked,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let sequence = node.call_method0("_sequence_nr")?.extract()?;
+        let kept = self.saved_by(node, sequence, &hooked)?;
+        Ok(kept.into_iter().map(|(_, tensor)| tensor).collect())
+    }
+
+    /// Graphs that are alive outside of a backward pass, by their last nodes, the newest first.
+    fn note_living<'py>(
+        this: &Bound<'py, Self>,
+        roots: Vec<Bound<'py, PyAny>>,
+        hooked: Hooked,
+        with_holders: bool,
+    ) -> PyResult<()> {
+        let mut seen = Seen::default();
+        for root in roots {
+            let holder = if with_holders { this.get().holder(&root)? } else { None };
+            Scribe::note_graph(this, vec![root], &mut seen, holder, &hooked, None, None)?;
+        }
+        Ok(())
+    }
+}
