@@ -23,6 +23,9 @@ const ENDS: u64 = 1 << 62;
 /// The type of nodes that torch has made none for.
 const SHARED: &str = "CppFunction";
 
+/// The type of nodes that accumulate gradients.
+const END: &str = "AccumulateGrad";
+
 /// What nodes of one type keep.
 pub(crate) struct Fields {
     /// Its name and the attribute that has it.
@@ -31,6 +34,8 @@ pub(crate) struct Fields {
     has_dict: bool,
     /// What its nodes are called; `None` if they share their type with others.
     name: Option<Word>,
+    /// Whether they accumulate gradients: they keep nothing, and nothing follows.
+    is_end: bool,
     /// The type, so that its address stays its own.
     _kind: Py<PyAny>,
 }
@@ -105,6 +110,9 @@ impl Scribe {
         let convolution = scribe.lock().words.of("ConvolutionBackward0");
         let mut waiting: Vec<_> = roots.into_iter().filter(|node| seen.add(node)).collect();
         while let Some(object) = waiting.pop() {
+            if scribe.fields(&object)?.is_end {
+                continue;
+            }
             for edge in object.getattr(intern!(py, "next_functions"))?.cast::<PyTuple>()?.iter() {
                 let following = edge.cast::<PyTuple>()?.get_item(0)?;
                 if !following.is_none() && seen.add(&following) {
@@ -254,14 +262,21 @@ impl Scribe {
         let listed: Vec<(String, Py<PyString>)> =
             self.fields_of.bind(node.py()).call1((node,))?.extract()?;
         let has_dict = node.hasattr(intern!(node.py(), "__dict__"))?;
-        let is_shared = kind.name()?.to_string_lossy().ends_with(SHARED);
+        let kind_name = kind.name()?;
+        let is_shared = kind_name.to_string_lossy().ends_with(SHARED);
+        let is_end = kind_name.to_string_lossy().ends_with(END);
         let name = if is_shared { None } else { Some(self.node_name(node)?) };
         let mut state = self.lock();
         let fields =
             listed.into_iter().map(|(name, field)| (state.words.of(&name), field)).collect();
         drop(state);
-        let fields =
-            std::sync::Arc::new(Fields { fields, has_dict, name, _kind: kind.into_any().unbind() });
+        let fields = std::sync::Arc::new(Fields {
+            fields,
+            has_dict,
+            name,
+            is_end,
+            _kind: kind.into_any().unbind(),
+        });
         lock(&self.fields).insert(key, fields.clone());
         Ok(fields)
     }
