@@ -52,6 +52,7 @@ optimizer.step()
     late = page.locator("[data-field='deferred_frees.late.reserved_bytes']").get_attribute("data-bytes")
     assert int(late) == report["deferred_frees"]["late"]["reserved_bytes"]
     page.locator("#table-tabs [data-value=areas]").click()
+    page.locator("[data-table=areas] td[data-bytes]").first.wait_for()
     rows = page.eval_on_selector_all("[data-table=areas] td[data-bytes]", "all => all.map(e => +e.dataset.bytes)")
     assert rows == [row["bytes"] for row in report["areas"]] != []
 
