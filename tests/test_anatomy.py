@@ -196,6 +196,14 @@ def test_garbage_is_collected_as_often_without_us(fathom):
     assert bare >= 50, "else nothing is compared"
 
 
+def test_what_begins_late_has_its_names_and_lines(fathom):
+    """After the first steps the recorder looks less closely, unless something is new."""
+    report, _ = fathom.script("late", flags=("--steps", "0"))
+    assert held(report)["optimizer"] == 2048 * 1025 * 4, "momentum, from the sixth step to the twelfth"
+    [own] = [row for row in report["lines"] if "caching_allocator_alloc" in (row["source"] or "")]
+    assert own["bytes"] == 4 << 20 and held(report)["unknown"] == 0
+
+
 def test_threads_are_recorded_together(fathom):
     """Each takes steps and writes to one file: none may wait for another that waits for it."""
     report, done = fathom.script("threads", flags=("--steps", "0"))

@@ -9,7 +9,8 @@ import types
 
 import torch
 
-SETTINGS = {"enabled": "all", "stacks": "python", "max_entries": 1 << 60}
+# Allocations carry the Python frames that were running: needed where no function of torch is.
+SETTINGS = {"enabled": "all", "context": "alloc", "stacks": "python", "max_entries": 1 << 60}
 
 # Before, a pool could not be chosen, or the call lost references to its numbers.
 CAN_CHOOSE_POOL = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15)
@@ -22,20 +23,14 @@ class History:
         self.can_clear = "clear_history" in inspect.signature(self.inner).parameters
         self.is_shared = False
         self.read = {}  # device -> events that were read and not cleared
-        # Allocations carry the Python frames that were running: needed where no function of torch is.
-        self.has_frames = True
-        self.inner(**self.settings())
+        self.inner(**SETTINGS)
         torch.cuda.memory._record_memory_history = self.asked_by_script
-
-    def settings(self):
-        return {**SETTINGS, "context": "alloc" if self.has_frames else None}
 
     def asked_by_script(self, enabled="all", *args, **kwargs):
         self.is_shared = bool(enabled)
 
-    def take(self, with_segments, has_frames):
-        """PyTorch's snapshot, with only the events that were not taken yet; whether those to come have frames."""
-        self.has_frames = has_frames
+    def take(self, with_segments):
+        """PyTorch's snapshot, with only the events that were not taken yet."""
         snapshot = _snapshot(with_segments)
         traces = snapshot["device_traces"]
         if self.is_shared or self.read:
@@ -49,10 +44,10 @@ class History:
 
     def clear(self):
         if self.can_clear:
-            self.inner(**self.settings(), clear_history=True)
+            self.inner(**SETTINGS, clear_history=True)
         else:  # before torch 2.8
             self.inner(None)
-            self.inner(**self.settings())
+            self.inner(**SETTINGS)
 
 
 def _snapshot(with_segments):

@@ -30,9 +30,6 @@ PATIENCE = 50_000
 # Everything is named anew after a step if this share of what is allocated is new and has no name.
 UNNAMED = 1e-3
 
-# What the scribe answers when a function is entered.
-LOOK, AUTOCAST = 1, 2
-
 
 class Recorder:
     def __init__(self, folder, watch):
@@ -61,11 +58,11 @@ class Recorder:
 
     # -- parts of the script ------------------------------------------------------------------------
 
-    def look(self, what, func, args, kwargs):
+    def look(self, func, args, kwargs, is_looked_at, is_autocast):
         """A function is called whose arguments say something."""
-        if what & AUTOCAST:
+        if is_autocast:
             self.facts.add("autocast", str(torch.get_autocast_dtype("cuda")).removeprefix("torch."))
-        if what & LOOK:
+        if is_looked_at:
             self.facts.function(self.scribe.module(), func, args, kwargs or {})
 
     def call_module(self, inner, module, args, kwargs):
@@ -118,9 +115,7 @@ class Recorder:
         if is_early:
             self.facts.look()
         self.scribe.forget_outputs()
-        # First: it tells which names are of allocations that are gone. From the third step on, frames are only asked for
-        # if there were allocations outside of functions in the step before.
-        self.drain(has_frames=is_early or self.scribe.has_unowned())
+        self.drain()  # first: it tells which names are of allocations that are gone
         if is_early or self.scribe.unnamed() > UNNAMED * allocated():
             # Tensors of a thread that trains at this moment must not be touched.
             is_alone = len(self.watch.own_optimizers()) == len(self.watch.optimizers)
@@ -163,12 +158,12 @@ class Recorder:
 
     # -- the file --------------------------------------------------------------------------------------------
 
-    def drain(self, is_last=False, has_frames=True):
+    def drain(self, is_last=False):
         """Writes what happened since the last time; gives the segments, if it is the last."""
         if os.getpid() != self.pid:
             return None
         with self.draining:
-            snapshot = self.history.take(is_last, has_frames)
+            snapshot = self.history.take(with_segments=is_last)
             traces = snapshot["device_traces"]
             for device in range(len(traces)):
                 self.open(device)

@@ -45,11 +45,6 @@ def is_random(func):
     return any(word in name for word in RANDOM)
 
 
-def writes(func, result):
-    """Functions that return nothing have written into their arguments, by the underscore in their name."""
-    return result is None and getattr(func, "__name__", "").endswith("_")
-
-
 # Operators of backward passes whose inputs are gradients and what functions have filled in, so that the
 # CPU kernel is safe on them. What reads hidden results of a CUDA kernel (indices of pooling, statistics of
 # norms, states of fused kernels) is not here: those were never computed.
@@ -160,10 +155,7 @@ def one_hot(values, func, args, kwargs):
 
 
 def ordinary(values, func, args, kwargs):
-    result = func(*args, **kwargs)
-    if isinstance(result, NOT_TENSORS) and func is not T.__setitem__:
-        return result
-    return values.complete(func, args, kwargs, result)
+    return values.complete(func, args, kwargs, func(*args, **kwargs))
 
 
 def _number(values, value):

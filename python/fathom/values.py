@@ -46,19 +46,12 @@ class Values:
 
     def run_special(self, func, args, kwargs):
         """A function with a rule of its own; the others run in `functions.rs`."""
-        if is_on_card(args, kwargs):
-            return rules.SPECIAL[func](self, func, args, kwargs)
-        result = func(*args, **kwargs)
-        if func in rules.NOTHING_TO_FILL or (isinstance(result, rules.NOT_TENSORS) and not rules.writes(func, result)):
-            return result
-        return self.complete(func, args, kwargs, result)
+        rule = rules.SPECIAL[func] if is_on_card(args, kwargs) else rules.ordinary
+        return rule(self, func, args, kwargs)
 
     def complete(self, func, args, kwargs, result):
         """The function has run: small results are filled in if all is small, else they are zero."""
-        if self.small.has_large((args, result, list(kwargs.values()))):
-            self.small.clear(args, result)
-            return result
-        return self.fill(func, args, kwargs, result)
+        return functions.install().inner.complete(func, args, kwargs, result)
 
     # -- the ordinary case: the function has run, its small results are filled in -------------------
 

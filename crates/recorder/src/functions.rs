@@ -112,15 +112,15 @@ impl Functions {
         parties.is_forked = true;
     }
 
-    #[pyo3(signature = (function, types, args, kwargs = None))]
+    #[pyo3(signature = (function, _types, args, kwargs = None))]
     fn __call__<'py>(
         &self,
         function: &Bound<'py, PyAny>,
-        types: &Bound<'py, PyAny>,
+        _types: &Bound<'py, PyAny>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, _) = (args.py(), types);
+        let py = args.py();
         let call = Call { function, args, kwargs };
         if self.passes_by(py, &call)? {
             return call.run();
@@ -131,10 +131,10 @@ impl Functions {
         };
         let Some((recorder, scribe)) = recorder else { return self.run(py, &call) };
         let scribe = scribe.get();
-        let seen = scribe.enter_function(py, function, args)?;
-        if seen != 0 {
-            let look = intern!(py, "look");
-            recorder.bind(py).call_method1(look, (seen, function, args, kwargs))?;
+        let (is_looked_at, is_autocast) = scribe.enter_function(py, function, args)?;
+        if is_looked_at || is_autocast {
+            let given = (function, args, kwargs, is_looked_at, is_autocast);
+            recorder.bind(py).call_method1(intern!(py, "look"), given)?;
         }
         let result = self.run(py, &call).and_then(|result| {
             scribe.note_result(&result)?;
@@ -142,6 +142,20 @@ impl Functions {
         });
         scribe.resume(py)?;
         result
+    }
+
+    /// A function has run: small results are filled in if all is small, else they are zero.
+    fn complete<'py>(
+        &self,
+        function: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+        result: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = args.py();
+        let values = lock(&self.parties).values.as_ref().map(|values| values.clone_ref(py));
+        let Some(values) = values else { return Ok(result) };
+        self.fill(values.bind(py), &Call { function, args, kwargs: Some(kwargs) }, result)
     }
 }
 
@@ -165,20 +179,30 @@ impl Functions {
 
     /// The function runs, undisturbed; then small results are filled in.
     fn run<'py>(&self, py: Python<'py>, call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let values = {
-            let parties = lock(&self.parties);
-            parties.values.as_ref().map(|values| values.clone_ref(py))
-        };
+        let values = lock(&self.parties).values.as_ref().map(|values| values.clone_ref(py));
         let Some(values) = values else { return call.run() };
         if self.special.bind(py).contains(call.function)? {
             let run = intern!(py, "run_special");
             return values.bind(py).call_method1(run, (call.function, call.args, call.named()));
         }
         let result = call.run()?;
+        self.fill(values.bind(py), call, result)
+    }
+
+    fn fill<'py>(
+        &self,
+        values: &Bound<'py, PyAny>,
+        call: &Call<'_, 'py>,
+        result: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, small) = (values.py(), self.small.get());
+        // By far the most calls make nothing small.
+        if small.torch.is_bare(&result) && small.has_large(&result)? {
+            return Ok(result);
+        }
         if self.nothing_to_fill.bind(py).contains(call.function)? {
             return Ok(result);
         }
-        let small = self.small.get();
         if !small.torch.is_tensor(&result)
             && result.is_instance(self.not_tensors.bind(py))?
             && !(result.is_none() && call.writes())
@@ -186,13 +210,6 @@ impl Functions {
             return Ok(result);
         }
         let named = call.kwargs.map(|kwargs| kwargs.values());
-        // By far the most calls make nothing small.
-        if small.torch.is_tensor(&result)
-            && small.torch.is_bare(&result)
-            && small.has_large(&result)?
-        {
-            return Ok(result);
-        }
         let is_large = small.has_large(call.args)?
             || small.has_large(&result)?
             || named.map_or(Ok(false), |named| small.has_large(&named))?;
@@ -200,13 +217,12 @@ impl Functions {
             small.clear(call.args, &result)?;
             return Ok(result);
         }
-        if call.function.is(&self.add)
-            && call.kwargs.is_none_or(|kwargs| kwargs.is_empty())
-            && small.count(call.args)?
-        {
+        let is_count =
+            call.function.is(&self.add) && call.kwargs.is_none_or(|kwargs| kwargs.is_empty());
+        if is_count && small.count(call.args)? {
             return Ok(result);
         }
         let fill = intern!(py, "fill");
-        values.bind(py).call_method1(fill, (call.function, call.args, call.named(), &result))
+        values.call_method1(fill, (call.function, call.args, call.named(), &result))
     }
 }

@@ -31,7 +31,6 @@ impl Pen {
             self.owners.insert(number, owner);
             return Ok(owner);
         }
-        self.has_unowned = true;
         let frames = entry.frames()?;
         if number.is_none() && frames.is_empty() {
             return Ok(OwnerId(0));

@@ -28,8 +28,6 @@ pub(crate) struct Pen {
     /// The largest serial number seen.
     position: u64,
     deferred: Deferred,
-    /// Whether some allocation of what was written last was outside of functions and nodes.
-    pub(crate) has_unowned: bool,
     /// Allocations since everything was named last that are alive: address and bytes.
     fresh: Map<u64, u64>,
 }
@@ -45,7 +43,6 @@ impl Pen {
             modules: 1,
             position: 0,
             deferred: Deferred::default(),
-            has_unowned: false,
             fresh: Map::default(),
         })
     }
@@ -63,7 +60,6 @@ impl Pen {
             Some(serials) => serials,
             None => entries.iter().map(Entry::serial).collect::<PyResult<_>>()?,
         };
-        self.has_unowned = false;
         let mut notes = state.notes.of_device(self.device);
         let waiting = self.deferred(&entries, &serials, known.waits.as_deref(), &mut notes);
         let mut notes = notes.into_iter().peekable();
@@ -214,10 +210,6 @@ impl Pen {
             self.file.event(&Event::Mark(Mark::Idle { free }));
         }
         Ok(self.file.finish(&entry::segments(segments, self.device)?)?)
-    }
-
-    pub(crate) fn has_unowned(&self) -> bool {
-        self.has_unowned
     }
 
     /// Bytes that were allocated since everything was named last, are alive, and have no name.

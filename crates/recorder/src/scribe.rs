@@ -21,11 +21,6 @@ use crate::torch::Torch;
 
 static SCRIBES: AtomicU64 = AtomicU64::new(1);
 
-/// What `Scribe.enter_function` says: facts may be taken from the arguments.
-const LOOK: u8 = 1;
-/// What `Scribe.enter_function` says: autocast is on, and something may be cast.
-const AUTOCAST: u8 = 2;
-
 /// One for each recorder.
 #[pyclass(frozen, module = "fathom_recorder")]
 pub(crate) struct Scribe {
@@ -97,6 +92,56 @@ impl Scribe {
         numbers.set_item(function, number)?;
         Ok(number)
     }
+
+    /// A function of torch is called by the code that runs: whether its arguments are worth a look, and whether
+    /// autocast is on.
+    pub(crate) fn enter_function(
+        &self,
+        py: Python<'_>,
+        function: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<(bool, bool)> {
+        let number = self.function(function)?;
+        let sequence = self.torch.sequence(py)?;
+        let walk = stacks::walk(py, &self.boundary, 0)?;
+        let (_, outer) = self.local_part();
+        let mut state = self.lock();
+        let stack = state.stacks.number(walk, outer.stack);
+        let part = state.parts.number(Part { function: number, stack, ..outer });
+        let is_looked_at = state.functions[number as usize].is_looked_at;
+        drop(state);
+        local::with(self.id, |local| local.begin_function(sequence, part, number));
+        let serial = self.begin(py, part)?;
+        let is_autocast = self.torch.is_autocast(py)?;
+        if is_autocast {
+            let casts = self.torch.casts(args)?;
+            if !casts.is_empty() {
+                self.lock().casts.insert(serial, casts);
+            }
+        }
+        Ok((is_looked_at, is_autocast))
+    }
+
+    /// Called before the function is left: its events come before what is said of its result.
+    pub(crate) fn note_result(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.torch.is_tensor(result) {
+            self.tensor(result)?;
+            return self.note_input(result);
+        }
+        if let Ok(tuple) = result.cast::<PyTuple>() {
+            return tuple
+                .iter()
+                .filter(|item| self.torch.is_tensor(item))
+                .try_for_each(|item| self.tensor(&item));
+        }
+        if let Ok(list) = result.cast::<PyList>() {
+            return list
+                .iter()
+                .filter(|item| self.torch.is_tensor(item))
+                .try_for_each(|item| self.tensor(&item));
+        }
+        Ok(())
+    }
 }
 
 #[pymethods]
@@ -152,55 +197,6 @@ impl Scribe {
     /// The number of the module that this thread is in.
     fn module(&self) -> u32 {
         self.local_part().1.module
-    }
-
-    /// A function of torch is called by the code that runs: whether its arguments are worth a look.
-    pub(crate) fn enter_function(
-        &self,
-        py: Python<'_>,
-        function: &Bound<'_, PyAny>,
-        args: &Bound<'_, PyTuple>,
-    ) -> PyResult<u8> {
-        let number = self.function(function)?;
-        let sequence = self.torch.sequence(py)?;
-        let walk = stacks::walk(py, &self.boundary, 0)?;
-        let (_, outer) = self.local_part();
-        let mut state = self.lock();
-        let stack = state.stacks.number(walk, outer.stack);
-        let part = state.parts.number(Part { function: number, stack, ..outer });
-        let is_looked_at = state.functions[number as usize].is_looked_at;
-        drop(state);
-        local::with(self.id, |local| local.begin_function(sequence, part, number));
-        let serial = self.begin(py, part)?;
-        let is_autocast = self.torch.is_autocast(py)?;
-        if is_autocast {
-            let casts = self.torch.casts(args)?;
-            if !casts.is_empty() {
-                self.lock().casts.insert(serial, casts);
-            }
-        }
-        Ok(if is_looked_at { LOOK } else { 0 } | if is_autocast { AUTOCAST } else { 0 })
-    }
-
-    /// Called before the function is left: its events come before what is said of its result.
-    pub(crate) fn note_result(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        if self.torch.is_tensor(result) {
-            self.tensor(result)?;
-            return self.note_input(result);
-        }
-        if let Ok(tuple) = result.cast::<PyTuple>() {
-            return tuple
-                .iter()
-                .filter(|item| self.torch.is_tensor(item))
-                .try_for_each(|item| self.tensor(&item));
-        }
-        if let Ok(list) = result.cast::<PyList>() {
-            return list
-                .iter()
-                .filter(|item| self.torch.is_tensor(item))
-                .try_for_each(|item| self.tensor(&item));
-        }
-        Ok(())
     }
 
     /// A module is called by the caller of our caller; gives the part to go back to.

@@ -79,11 +79,6 @@ impl Scribe {
         Ok(())
     }
 
-    /// Whether some allocation of what was written last was outside of functions and nodes.
-    fn has_unowned(&self) -> bool {
-        self.pens().values().any(Pen::has_unowned)
-    }
-
     /// Bytes that were allocated since everything was named last, are alive, and have no name.
     fn unnamed(&self) -> u64 {
         let (pens, state) = (self.pens(), self.lock());
