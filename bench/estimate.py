@@ -2,7 +2,9 @@
 
     estimate.py TOOL MODEL [STEPS]
 
-TOOL is a function of this file, MODEL a file of bench/models, with a size where it takes one (`llama:13B`). The answer
+TOOL is a function of this file, MODEL a file of bench/models, with a size where it takes one (`llama:13B`). STEPS is a
+number, or `told`: then it says READY, and takes as many steps as a line of its input says, until there are no more lines,
+so that several tools can take turns. The answer
 has `bytes` (the peak, or what the tool takes for it), `build` and `steps` in seconds: the clock starts when everything is
 imported. A tool that fails answers with `error`. `bench/tools.py` starts this with the phantom's libraries, without which
 torch's CUDA build cannot be imported.
@@ -41,11 +43,19 @@ class Clock:
 
     def train(self, training, steps, after_step=lambda: None):
         """Its steps."""
-        for _ in range(steps):
+        for _ in told() if steps == "told" else range(int(steps)):
             began = time.process_time()
             training.step()
             self.steps.append(time.process_time() - began)
             after_step()
+
+
+def told():
+    """Whoever started this says how many steps, again and again."""
+    print("READY", flush=True)
+    for line in sys.stdin:
+        yield from range(int(line))
+        print("READY", flush=True)
 
 
 def phantom(build, steps, clock):
@@ -188,7 +198,7 @@ def deepspeed(build, steps, clock):
     return on_card
 
 
-def main(tool, model, steps):
+def main(tool, model, steps=2):
     name, *sizes = model.split(":")
     made = importlib.import_module(name).build
     clock, answer = Clock(), {}
@@ -201,4 +211,4 @@ def main(tool, model, steps):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 2)
+    main(*sys.argv[1:])

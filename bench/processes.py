@@ -1,4 +1,5 @@
-"""What speed and scale need of processes: a warm one that forks, and how much memory a tree of them has."""
+"""What speed and scale need of processes: a warm one that forks, some that take turns, and how much memory a tree of
+them has."""
 
 import json
 import os
@@ -47,6 +48,50 @@ class Warm:
         assert list(Path(folder).glob("recording.*.fathom")), "nothing was recorded"
         seen = json.loads(Path(folder, f"process.{started['started']}.json").read_text())
         return seconds, seen["devices"][0]["allocated"]["bytes"]
+
+
+class Stepper:
+    """An estimate in a process of its own, which takes steps when it is told to."""
+
+    def __init__(self, tool, model):
+        command, environment = tools.estimating(tool, model, "told")
+        self.lines, self.errors = [], tempfile.TemporaryFile("w+")
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.errors}
+        self.process = subprocess.Popen(command, env=environment, text=True, **pipes)
+        self.is_running = self.wait()
+
+    def wait(self):
+        """Until it is ready; whether it is."""
+        for line in self.process.stdout:
+            if line == "READY\n":
+                return True
+            self.lines.append(line)
+        return False
+
+    def step(self, count):
+        if self.is_running:
+            self.process.stdin.write(f"{count}\n")
+            self.process.stdin.flush()
+            self.is_running = self.wait()
+
+    def end(self):
+        """Its answer."""
+        output, _ = self.process.communicate()
+        self.errors.seek(0)
+        return tools.answer("".join(self.lines) + output, self.errors.read(), self.process.returncode)
+
+
+def taking_turns(model, steps, rounds, seconds):
+    """The answers of several tools, each so many steps in each round: what else the machine does hits all alike.
+
+    After so many seconds no round begins but the second: the first step of each is no measure.
+    """
+    steppers, began = {tool: Stepper(tool, model) for tool in steps}, time.monotonic()
+    for number in range(rounds):
+        if number < 2 or time.monotonic() - began < seconds:
+            for tool, stepper in steppers.items():
+                stepper.step(steps[tool])
+    return {tool: stepper.end() for tool, stepper in steppers.items()}
 
 
 def descendants(pid):

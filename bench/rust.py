@@ -104,10 +104,10 @@ def files(events):
 def recorder(model):
     """Events per second that the recorder writes."""
     with tempfile.TemporaryDirectory() as folder:
-        with_it = tools.recorded(model, STEPS, ("--out", folder))
+        with_it = tools.estimate("fathom", model, STEPS, ("--out", folder))
         (path,) = Path(folder).glob("recording.*.fathom")
         text = subprocess.run([str(FATHOM), "replay", str(path), "--json", "-"], capture_output=True, text=True).stdout
-    without = tools.recorded(model, STEPS, ("--record", "off"))
+    without = tools.estimate("fathom", model, STEPS, ("--record", "off"))
     events = json.loads(text)["events"] / STEPS
     more = statistics.median(with_it["steps"][2:]) - statistics.median(without["steps"][2:])
     rate = round(events / more) if more > 0 else None  # a busy machine can hide it

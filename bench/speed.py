@@ -2,8 +2,8 @@
 
     python3 bench/speed.py [--quick] [MODEL …]       needs `make build .venvs/peers/peers.stamp`
 
-All in one run, model by model, so that what else the machine does hits all alike; ratios are what counts. `--quick` looks
-at one model and saves nothing. Ends with an error where `fathom` is less than three times as fast as MemTracker, or slower
+All in one run, model by model, the tools taking turns, so that what else the machine does hits all alike; ratios are what
+counts. `--quick` looks at one model and saves nothing. Ends with an error where `fathom` is less than three times as fast as MemTracker, or slower
 than the meta device.
 """
 
@@ -14,19 +14,21 @@ import sys
 import time
 
 import tools
-from processes import Warm
+from processes import Warm, taking_turns
 from result import FATHOM, Table, save
 
 ESTIMATES = 3
-# Steps of each; some of MemTracker's take a minute. Of ours the first three look more closely than the rest.
-OURS = 16
-PEERS = {"memtracker": 2, "livebytes": 3, "meta": 3}
+# Steps of each in a round, and rounds, as far as they begin within so many seconds: some steps of MemTracker's take a
+# minute.
+STEPS = {"fathom": 6, "phantom": 4, "memtracker": 1, "livebytes": 1, "meta": 1}
+ROUNDS, SECONDS = 8, 40
 # Where few kernels make up a step, as in the LSTM, both are fast.
 AIM, LEAST = 50, 3
 
-ABOUT = """One process per tool and model. *A step* is the median of the steps after the first, with everything
+ABOUT = """One process per tool and model, all at once, taking turns of a few steps. *A step* is the median of the steps
+after the first, with everything
 imported and the model built, in processor time: the same clock around the same `step()` of the same training for each.
-Fathom's, taken before and after the others, is with everything on: the recorder with modules, operators and lines, which joins and writes the step's
+Fathom's is with everything on: the recorder with modules, operators and lines, which joins and writes the step's
 events within it, and true values of small tensors; *bare* is PyTorch on the phantom without any of it. MemTracker and
 the count of live bytes run under FakeTensorMode, whose caches are warm after the first step. MemTracker fails at frozen
 parameters, and fake tensors where peft moves its adapters: both were helped over it, so that LoRA can be compared.
@@ -59,16 +61,14 @@ def cold(model):
 
 def measure(model):
     """The rows of both tables, and what went wrong."""
-    found = {"fathom": tools.recorded(model, OURS), "bare": tools.estimate("phantom", model, OURS)}
-    found |= {tool: tools.estimate(tool, model, steps) for tool, steps in PEERS.items()}
-    found["fathom"]["steps"] += tools.recorded(model, OURS)["steps"][1:]  # the machine may have changed its pace
+    found = taking_turns(model, STEPS, ROUNDS, SECONDS)
     with Warm(model) as warm:
         estimates = [warm.estimate() for _ in range(ESTIMATES)]
     forked = statistics.median(seconds for seconds, _ in estimates)
     steps = {tool: median_step(answer) for tool, answer in found.items()}
     wholes = {tool: whole(answer) for tool, answer in found.items()}
     ours, name = steps["fathom"], tools.NAMES[model]
-    step = [name, ours, *(steps[tool] for tool in ("bare", "memtracker", "livebytes", "meta"))]
+    step = [name, ours, *(steps[tool] for tool in ("phantom", "memtracker", "livebytes", "meta"))]
     step += [ratio(steps["memtracker"], ours), ratio(steps["livebytes"], ours), ratio(steps["meta"], ours)]
     estimate = [name, forked, *(wholes[tool] for tool in ("memtracker", "livebytes", "meta"))]
     estimate += [ratio(wholes["memtracker"], forked), cold(model)]
@@ -79,8 +79,8 @@ def measure(model):
 
 def quick(model):
     """The ratios alone: a row as in the table of steps."""
-    answers = [tools.recorded(model, 4), *(tools.estimate(tool, model, 2) for tool in ("memtracker", "meta"))]
-    ours, tracker, meta = map(median_step, answers)
+    answers = taking_turns(model, {"fathom": 4, "memtracker": 1, "meta": 1}, 2, 0)
+    ours, tracker, meta = map(median_step, answers.values())
     row = [tools.NAMES[model], ours, None, tracker, None, meta, ratio(tracker, ours), None, ratio(meta, ours)]
     print(row, flush=True)
     return row

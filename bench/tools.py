@@ -65,26 +65,31 @@ def bare():
     return {name: value for name, value in found.items() if name not in ("FATHOM_DOORWAY", "FATHOM_RUN", "FATHOM_STEPS")}
 
 
-def estimate(tool, model, steps=2):
-    """The answer of a peer, or of PyTorch on the phantom without Fathom: `bytes`, `build`, `steps`, or `error`."""
-    command = [str(python()), str(ROOT / "bench" / "estimate.py"), tool, model, str(steps)]
-    return answered(command, bare())
+def estimating(tool, model, steps, flags=()):
+    """The command for an estimate, and its environment: of a peer, of PyTorch on the phantom without Fathom (`phantom`),
+    or of Fathom with everything on, the recorder with modules, operators and lines, and true small values (`fathom`)."""
+    is_ours = tool == "fathom"
+    script = [str(python()), str(ROOT / "bench" / "estimate.py"), "phantom" if is_ours else tool, model, str(steps)]
+    ours = [str(FATHOM), "run", "--quiet", "--gpu", CARD, "--steps", "0", *flags, "--"]
+    return ([*ours, *script], None) if is_ours else (script, bare())
 
 
-def recorded(model, steps=2, flags=()):
-    """The same with everything of Fathom on: the recorder with modules, operators and lines, and true small values."""
-    script = [str(python()), str(ROOT / "bench" / "estimate.py"), "phantom", model, str(steps)]
-    return answered([str(FATHOM), "run", "--quiet", "--gpu", CARD, "--steps", "0", *flags, "--", *script], None)
-
-
-def answered(command, environment):
+def estimate(tool, model, steps=2, flags=()):
+    """The answer: `bytes`, `build`, `steps`, or `error`."""
+    command, environment = estimating(tool, model, steps, flags)
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         return {"error": f"it took more than {PATIENCE} s"}
-    lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
+    return answer(done.stdout, done.stderr, done.returncode)
+
+
+def answer(output, errors, code):
+    lines = [line for line in output.splitlines() if line.startswith("ANSWER ")]
     if not lines:
-        return {"error": f"it ended with code {done.returncode} and no answer"}
+        return {"error": f"it ended with code {code} and no answer"}
+    if "fathom: " in errors:  # what is fast then is not all of it
+        return {"error": errors.strip().splitlines()[0]}
     return json.loads(lines[-1].removeprefix("ANSWER "))
 
 

@@ -80,7 +80,9 @@ def test_the_exponent_is_the_slope_in_logarithms(power):
 
 
 def test_an_answer_is_the_last_line_that_says_so():
-    said = ["sh", "-c", "echo noise; echo 'ANSWER {\"bytes\": 7}'; echo more"]
-    assert tools.answered(said, None) == {"bytes": 7}
-    assert "code 3" in tools.answered(["sh", "-c", "exit 3"], None)["error"]
+    said = 'noise\nANSWER {"bytes": 7}\nmore\n'
+    assert tools.answer(said, "", 0) == {"bytes": 7}
+    assert "code 3" in tools.answer("", "", 3)["error"]
+    # Half a recording would be fast.
+    assert tools.answer(said, "fathom: recording ends here: …\n", 0)["error"].startswith("fathom: recording")
     assert json.dumps(tools.words("lstm"))

@@ -4,7 +4,7 @@ import threading
 
 import torch
 
-from . import graph
+from . import graph, native
 from .functions import PLAIN
 from .garbage import Garbage
 from .guard import guarded
@@ -23,6 +23,8 @@ class Backward:
     def __init__(self, recorder):
         self.recorder = recorder
         self.garbage = Garbage()
+        mixin = torch.autograd.function._HookMixin
+        mixin._register_hook = native.RegisterHook(mixin._register_hook)
         self.hooked = None if graph.HAS_RAW_DATA else Hooked()
         if self.hooked is not None:
             self.watch_hooks()
@@ -45,9 +47,12 @@ class Backward:
         self.garbage.settle(is_over=True)
         self.garbage.uncounted(lambda: self.before_backward(roots, handles))
         scribe.enter(outer)
+        is_hushed = scribe.hush()  # a node says more than Python's frames, and its thread has none
         try:
             return run()
         finally:
+            if is_hushed:
+                scribe.unhush()
             scribe.enter(outer)
             self.garbage.uncounted(lambda: self.after_backward(handles))
             scribe.enter(outer)
@@ -61,10 +66,10 @@ class Backward:
 
     @guarded
     def after_backward(self, handles):
-        for handle in handles:
-            handle.remove()
+        self.recorder.scribe.remove(handles)
         handles.clear()
-        self.recorder.scribe.all(self.recorder.names.of_gradients(), is_anew=True)
+        names = self.recorder.names
+        self.recorder.scribe.gradients(names.trained(names.own_optimizers()), names.of_parameter)
 
     def note_living(self, with_holders):
         """Graphs that are alive outside of a backward pass: before it, or because something still holds them."""

@@ -31,6 +31,8 @@ MOST = 2000
 # Casts between the maker of a tensor and its user.
 PASSES = ("ToCopyBackward0",)
 
+INTERPOLATION = "Upsample"
+
 
 class Facts:
     def __init__(self, modules):
@@ -158,7 +160,7 @@ class Facts:
         source = node.next_functions[0][0] if node.next_functions else None
         while source is not None and source.name() in PASSES:
             source = source.next_functions[0][0]
-        if source is not None and source.name().startswith("Upsample") and is_enlarged(source):
+        if source is not None and source.name().startswith(INTERPOLATION) and is_enlarged(source):
             self.add("upsampled", self.modules.paths[module])
 
     # -- the model --------------------------------------------------------------------------------------
@@ -186,6 +188,11 @@ class Facts:
 
     def table(self):
         return {kind: list(values) for kind, values in self.of_kind.items()}
+
+
+def may_enlarge(name):
+    """Whether a node of this name is an interpolation, or may be a cast of its result."""
+    return name.startswith(INTERPOLATION) or name in PASSES
 
 
 def is_enlarged(node):

@@ -11,6 +11,7 @@ import sys
 import torch
 from torch.overrides import TorchFunctionMode
 
+from . import unseen
 from . import value_rules as rules
 
 # Tensors that nobody has made a class of his own of.
@@ -73,6 +74,7 @@ def install():
         _mode.__enter__()
         os.register_at_fork(after_in_child=_forked)
         _step_aside()
+        unseen.install()
     return _mode
 
 

@@ -8,6 +8,7 @@ import collections
 
 import torch
 
+from .card_memory import allocated
 from .functions import PLAIN
 from .graph import is_made
 from .living import living
@@ -110,10 +111,6 @@ class Names:
         if without:
             list(self.of_modules())  # finds names
         return [(self.of_parameter.get(id(p), "a parameter"), p) for p in without]
-
-
-def allocated():
-    return sum(torch.cuda.memory_allocated(device) for device in range(torch.cuda.device_count()))
 
 
 def is_empty(root):

@@ -30,4 +30,5 @@ def load():
 
 
 _module = load()
-Functions, Scribe, Small, Whose = _module.Functions, _module.Scribe, _module.Small, _module.Whose
+Functions, RegisterHook, Scribe = _module.Functions, _module.RegisterHook, _module.Scribe
+Small, Whose = _module.Small, _module.Whose

@@ -15,12 +15,13 @@ import torch
 from . import graph, history, join, native
 from .areas import Areas, layout
 from .backward import Backward
-from .facts import LOOKS, Facts
+from .card_memory import allocated
+from .facts import LOOKS, Facts, may_enlarge
 from .functions import PLAIN
 from .graph import is_made
 from .guard import guarded
 from .modules import Modules
-from .names import FACTORIES, Names, allocated, arguments
+from .names import FACTORIES, Names, arguments
 from .storages import storages
 from .whose import WHOSE
 
@@ -47,7 +48,7 @@ class Recorder:
         devices = torch.cuda.device_count()
         self.join = join.make(devices)
         self.scribe = make_scribe(self.modules, self.join, self.call_module.__func__.__code__)
-        self.history = history.History()
+        self.history = history.History(self.scribe)
         self.total, self.context = {}, {}
         for device in range(devices):
             free, total = torch.cuda.mem_get_info(device)
@@ -70,20 +71,20 @@ class Recorder:
         outside = scribe.module()
         if outside == 0:
             self.enter_model(module, args, kwargs)
-        number = self.modules.number(module, outside)
-        outer = scribe.enter_module(number)
+        number, outer = scribe.enter_module(module)
         if number not in self.facts.asked:
             self.facts.module_called(number, module, args, kwargs)
         if self.watch.in_phase == "backward":
             self.facts.recomputed(number)
         try:
             result = inner(module, *args, **kwargs)
-            scribe.add_outputs(result)
-            if outside == 0 and self.watch.is_evaluating and torch.is_grad_enabled():
-                self.facts.model_evaluated(number, result)
-            return result
-        finally:
+        except BaseException:
             scribe.enter(outer)
+            raise
+        scribe.leave_module(result, outer)
+        if outside == 0 and self.watch.is_evaluating and torch.is_grad_enabled():
+            self.facts.model_evaluated(number, result)
+        return result
 
     @guarded
     def enter_model(self, module, args, kwargs):
@@ -209,9 +210,12 @@ def make_scribe(modules, joined, boundary=None):
         "announce": joined.announce,
         "is_text": joined.is_text,
         "describe": describe,
+        "number_of": modules.number,
+        "known_modules": modules.known,
         "fields_of": graph.fields_of,
         "storages": storages,
         "layout": layout,
+        "may_enlarge": may_enlarge,
         "plain": PLAIN,
         "whose": WHOSE,
         "paths": modules.paths,

@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import functions, graph
 from . import value_rules as rules
-from .card_memory import SMALL_BYTES, SMALL_ELEMENTS, Memory, Unknown, rebuild
+from .card_memory import SMALL_BYTES, SMALL_ELEMENTS, Memory, Unknown, allocated, rebuild
 from .guard import undisturbed
 
 # A backward pass can have true values when no more than this is allocated on the card.
@@ -125,15 +125,14 @@ class Values:
     def run_backward(self, inner, args, kwargs, parameters):
         """Gradients of toy graphs are computed; in all others the small ones are zero, not stale."""
         with undisturbed():
-            has_values = torch.cuda.memory_allocated() <= TINY_BYTES and is_toy(args[0])
+            has_values = allocated() <= TINY_BYTES and is_toy(args[0])
         if has_values:
             with _Backward(self):
                 return inner(*args, **kwargs)
         result = inner(*args, **kwargs)
         with undisturbed():
             self.small.clear((), result)
-            small = (p for p in parameters() if p.numel() <= SMALL_ELEMENTS)
-            self.small.clear((), [p.grad for p in small if p.grad is not None])
+            self.small.clear_gradients(list(parameters()))
         return result
 
     # -- for the special rules ----------------------------------------------------------------------

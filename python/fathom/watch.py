@@ -29,7 +29,7 @@ PEAKS = ("allocated", "reserved", "requested")
 PATIENCE = 10
 
 # What was seen is written after a step, but no more often than this: a killed process loses no more.
-SECONDS = 0.05
+SECONDS = 0.25
 
 # A script that tries until it fits is refused many times: what was alive is noted the first times.
 RECORDED_REFUSALS = 3

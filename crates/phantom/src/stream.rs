@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::types::{Handle, HostFunction, StreamCallback};
 
@@ -25,13 +27,19 @@ pub(crate) fn priority_range(least: Option<&mut c_int>, greatest: Option<&mut c_
     Ok(())
 }
 
+/// For the doorway: streams that were made, beside the one that every card has.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "a name that C and Python see")]
+pub static fathom_streams: AtomicU64 = AtomicU64::new(0);
+
 pub(crate) fn create(out: &mut Handle) -> Answer {
     *out = new_handle();
+    fathom_streams.fetch_add(1, Relaxed);
     Ok(())
 }
 
 pub(crate) fn create_with_priority(out: &mut Handle, _flags: c_uint, priority: c_int) -> Answer {
-    *out = new_handle();
+    create(out)?;
     lock(&PRIORITIES).insert(*out, priority.clamp(-5, 0));
     Ok(())
 }

@@ -7,9 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyDict, PyTuple};
 
 use crate::lock::lock;
-use crate::scribe::Scribe;
+use crate::scribe::{Entered, Scribe};
 use crate::small::Small;
-use crate::torch;
 
 /// What takes part; it changes when a card comes into use, and in a forked process.
 #[derive(Default)]
@@ -61,6 +60,22 @@ impl<'py> Call<'_, 'py> {
     fn writes(&self) -> bool {
         let name = self.function.getattr(intern!(self.args.py(), "__name__"));
         name.is_ok_and(|name| name.to_string().ends_with('_'))
+    }
+
+    /// Whether a result shows values of the first argument: it is none of the arguments, which may have been written to,
+    /// and lies where the first one does.
+    fn shows_first(&self, small: &Small, result: &Bound<'py, PyAny>) -> PyResult<bool> {
+        let tensors = &small.tensors;
+        let is_own = |value: &Bound<'py, PyAny>| {
+            Ok::<_, PyErr>(tensors.is_tensor(value) && tensors.is_ordinary(value)?)
+        };
+        let Ok(first) = self.args.get_item(0) else { return Ok(false) };
+        if !is_own(result)? || !tensors.is_view(result)? || !is_own(&first)? {
+            return Ok(false);
+        }
+        let is_given = self.args.iter().any(|arg| arg.is(result))
+            || self.kwargs.is_some_and(|named| named.iter().any(|(_, arg)| arg.is(result)));
+        Ok(!is_given && tensors.storage(result)? == tensors.storage(&first)?)
     }
 
     fn named(&self) -> Bound<'py, PyDict> {
@@ -123,7 +138,11 @@ impl Functions {
         let py = args.py();
         let call = Call { function, args, kwargs };
         if self.passes_by(py, &call)? {
-            return call.run();
+            let result = call.run()?;
+            if self.small.get().tensors.is_tensor(&result) {
+                self.forget_result();
+            }
+            return Ok(result);
         }
         let recorder = {
             let parties = lock(&self.parties);
@@ -131,12 +150,19 @@ impl Functions {
         };
         let Some((recorder, scribe)) = recorder else { return self.run(py, &call) };
         let scribe = scribe.get();
-        let (is_looked_at, is_autocast) = scribe.enter_function(py, function, args)?;
+        let Entered { is_looked_at, is_autocast, allocates } =
+            scribe.enter_function(py, function, args)?;
         if is_looked_at || is_autocast {
             let given = (function, args, kwargs, is_looked_at, is_autocast);
             recorder.bind(py).call_method1(intern!(py, "look"), given)?;
         }
-        let result = self.run(py, &call).and_then(|result| {
+        // Its line is known: frames of each allocation would be gathered for nothing.
+        let is_quiet = allocates && scribe.set_frames(py, false)?;
+        let result = self.run(py, &call);
+        if is_quiet {
+            scribe.set_frames(py, true)?;
+        }
+        let result = result.and_then(|result| {
             scribe.note_result(&result)?;
             Ok(result)
         });
@@ -169,12 +195,18 @@ impl Functions {
             return Ok(true);
         }
         if self.readers.bind(py).contains(call.function)?
-            && !torch::is_cuda(&call.args.get_item(0)?)?
+            && !self.small.get().tensors.is_cuda(&call.args.get_item(0)?)?
         {
             return Ok(true);
         }
         let is_forked = lock(&self.parties).is_forked;
         Ok(is_forked && self.is_loading.bind(py).call0()?.is_truthy()?)
+    }
+
+    fn forget_result(&self) {
+        if let Some((_, scribe)) = &lock(&self.parties).recorder {
+            scribe.get().forget_result();
+        }
     }
 
     /// The function runs, undisturbed; then small results are filled in.
@@ -197,13 +229,15 @@ impl Functions {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, small) = (values.py(), self.small.get());
         // By far the most calls make nothing small.
-        if small.torch.is_bare(&result) && small.has_large(&result)? {
+        if small.tensors.is_bare(&result) && small.has_large(&result)? {
             return Ok(result);
         }
-        if self.nothing_to_fill.bind(py).contains(call.function)? {
+        if self.nothing_to_fill.bind(py).contains(call.function)?
+            || call.shows_first(small, &result)?
+        {
             return Ok(result);
         }
-        if !small.torch.is_tensor(&result)
+        if !small.tensors.is_tensor(&result)
             && result.is_instance(self.not_tensors.bind(py))?
             && !(result.is_none() && call.writes())
         {

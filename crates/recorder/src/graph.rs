@@ -14,7 +14,6 @@ use crate::notes::What;
 use crate::parts::{Part, PartNumber};
 use crate::scribe::Scribe;
 use crate::state::State;
-use crate::torch;
 use crate::words::Word;
 
 /// Sequence numbers above this are of nodes that accumulate gradients: the ends of the graph.
@@ -36,6 +35,8 @@ pub(crate) struct Fields {
     name: Option<Word>,
     /// Whether they accumulate gradients: they keep nothing, and nothing follows.
     is_end: bool,
+    /// Whether an interpolation may have made what they give.
+    may_enlarge: bool,
     /// The type, so that its address stays its own.
     _kind: Py<PyAny>,
 }
@@ -86,7 +87,7 @@ impl EnterNode {
             gradients
                 .iter()
                 .filter(|gradient| !gradient.is_none())
-                .try_for_each(|gradient| scribe.tensor(&gradient))
+                .try_for_each(|gradient| scribe.tensor(&gradient).map(drop))
         })?;
         local::with(scribe.id, |local| local.part = self.part);
         scribe.begin(py, self.part)?;
@@ -113,17 +114,19 @@ impl Scribe {
             if scribe.fields(&object)?.is_end {
                 continue;
             }
-            for edge in object.getattr(intern!(py, "next_functions"))?.cast::<PyTuple>()?.iter() {
-                let following = edge.cast::<PyTuple>()?.get_item(0)?;
-                if !following.is_none() && seen.add(&following) {
-                    waiting.push(following);
+            let following = following(&object)?;
+            for node in following.iter().filter(|node| !node.is_none()) {
+                if seen.add(node) {
+                    waiting.push(node.clone());
                 }
             }
             let node = scribe.node(object)?;
             scribe.note_saved(&node, holder, hooked)?;
             let (Some((part, what)), Some(handles)) = (node.part, handles) else { continue };
             if node.name == convolution
-                && let Some(look) = on_convolution
+                && let (Some(look), Some(source)) = (on_convolution, following.first())
+                && !source.is_none()
+                && scribe.fields(source)?.may_enlarge
             {
                 look.call1((&node.object, what.module))?;
             }
@@ -195,7 +198,7 @@ impl Scribe {
         }
         if fields.has_dict {
             let own = node.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
-            for (name, value) in own.iter().filter(|(_, value)| self.torch.is_tensor(value)) {
+            for (name, value) in own.iter().filter(|(_, value)| self.tensors.is_tensor(value)) {
                 let name = name.str()?;
                 found.push((self.lock().words.of(&name.to_string_lossy()), value));
             }
@@ -210,7 +213,11 @@ impl Scribe {
         tensor: &Bound<'_, PyAny>,
         holder: Option<Word>,
     ) -> PyResult<()> {
-        if !torch::is_cuda(tensor)? || torch::elements(tensor)? == 0 {
+        if !self.tensors.is_cuda(tensor)? || self.tensors.elements(tensor)? == 0 {
+            return Ok(());
+        }
+        let is_ordinary = self.tensors.is_ordinary(tensor)?;
+        if is_ordinary && self.lock().saved.is_own(self.tensors.address(tensor)?) {
             return Ok(());
         }
         let py = tensor.py();
@@ -219,11 +226,14 @@ impl Scribe {
             let State { words, modules, .. } = &mut *self.lock();
             words.kept((node.name, field, module), || modules.path(py, module))?
         };
-        let area = self.area_of(tensor)?;
-        for part in self.torch.storages(tensor)? {
-            let (device, address) = (torch::device(&part)?, torch::address(&part)?);
-            let (start, bytes) = torch::storage(&part)?;
-            let form = (torch::bytes(&part)? == bytes).then(|| torch::form(&part)).transpose()?;
+        let area = if is_ordinary { None } else { self.area_of(tensor)? };
+        let parts =
+            if is_ordinary { vec![tensor.clone()] } else { self.tensors.storages(tensor)? };
+        for part in parts {
+            let tensors = &self.tensors;
+            let (device, address) = (tensors.device(&part)?, tensors.address(&part)?);
+            let (start, bytes) = tensors.storage(&part)?;
+            let form = (tensors.bytes(&part)? == bytes).then(|| tensors.form(&part)).transpose()?;
             let is_whole = form.is_some() && part.is(tensor);
             let mut state = self.lock();
             state.saved.add(start, bytes);
@@ -246,7 +256,7 @@ impl Scribe {
     /// The area of an activation that is a DTensor: each rank has a part of it, or all of it.
     fn area_of(&self, tensor: &Bound<'_, PyAny>) -> PyResult<Option<Word>> {
         let py = tensor.py();
-        if self.torch.is_ordinary(tensor)? || !tensor.hasattr(intern!(py, "placements"))? {
+        if !tensor.hasattr(intern!(py, "placements"))? {
             return Ok(None);
         }
         let said: String = self.layout.bind(py).call1((tensor,))?.extract()?;
@@ -266,6 +276,13 @@ impl Scribe {
         let is_shared = kind_name.to_string_lossy().ends_with(SHARED);
         let is_end = kind_name.to_string_lossy().ends_with(END);
         let name = if is_shared { None } else { Some(self.node_name(node)?) };
+        let may_enlarge = match name {
+            Some(_) => {
+                let name = node.call_method0(intern!(node.py(), "name"))?;
+                self.may_enlarge.bind(node.py()).call1((name,))?.is_truthy()?
+            }
+            None => true,
+        };
         let mut state = self.lock();
         let fields =
             listed.into_iter().map(|(name, field)| (state.words.of(&name), field)).collect();
@@ -275,6 +292,7 @@ impl Scribe {
             has_dict,
             name,
             is_end,
+            may_enlarge,
             _kind: kind.into_any().unbind(),
         });
         lock(&self.fields).insert(key, fields.clone());
@@ -283,12 +301,18 @@ impl Scribe {
 
     /// The tensor that is kept; `None` if a hook keeps something else.
     fn unpacked<'py>(&self, saved: Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-        if self.torch.is_tensor(&saved) {
+        if self.tensors.is_tensor(&saved) {
             return Some(saved);
         }
         let kept = saved.getattr(intern!(saved.py(), "data")).ok()?;
-        self.torch.is_tensor(&kept).then_some(kept)
+        self.tensors.is_tensor(&kept).then_some(kept)
     }
+}
+
+/// The nodes that run after a node; Python's `None` where there is none.
+fn following<'py>(node: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let edges = node.getattr(intern!(node.py(), "next_functions"))?.cast_into::<PyTuple>()?;
+    edges.iter().map(|edge| edge.cast::<PyTuple>()?.get_item(0)).collect()
 }
 
 /// What a field holds: one thing, or several.

@@ -4,12 +4,15 @@
 //! Everything is noted by number and address: no tensor is held. Nothing here is an object that Python's collector
 //! counts, so garbage is collected when it would be without us.
 
+mod attribute;
 mod code;
 mod deferred;
 mod entry;
 mod functions;
 mod graph;
 mod hash;
+mod history;
+mod hooks;
 mod known;
 mod local;
 mod lock;
@@ -26,6 +29,7 @@ mod small;
 mod sources;
 mod stacks;
 mod state;
+mod tensors;
 mod torch;
 mod words;
 mod writing;
@@ -35,6 +39,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn fathom_recorder(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<functions::Functions>()?;
+    module.add_class::<hooks::RegisterHook>()?;
     module.add_class::<small::Small>()?;
     module.add_class::<sources::Whose>()?;
     module.add_class::<scribe::Scribe>()

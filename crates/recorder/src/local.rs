@@ -17,6 +17,8 @@ pub(crate) struct Local {
     pub(crate) function: u32,
     /// What distributed training is doing; 0 if nothing is known.
     pub(crate) area: u32,
+    /// What the last function gave, if it was one whole tensor on the card: the object's address, and bytes.
+    pub(crate) result: Option<(usize, u64)>,
     /// Autograd's sequence number when a function began, and that function as a part.
     sequence: Vec<(u64, PartNumber)>,
 }

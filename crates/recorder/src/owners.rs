@@ -27,6 +27,7 @@ impl Pen {
         if let Some(number) = number
             && (part.function != 0 || part.node.is_some())
         {
+            state.functions[part.function as usize].allocates = true;
             let owner = self.new_owner(py, state, part, None)?;
             self.owners.insert(number, owner);
             return Ok(owner);

@@ -5,14 +5,20 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::graph::{Hooked, Seen};
 use crate::hash::Set;
+use crate::local;
 use crate::scribe::Scribe;
-use crate::torch;
 
-#[pymethods]
 impl Scribe {
     /// A module has put this out.
-    fn add_outputs(&self, py: Python<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(crate) fn add_outputs(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = result.py();
         if !self.torch.is_grad_enabled(py)? {
+            return Ok(());
+        }
+        // Mostly it is what the module's last function gave.
+        let last = local::with(self.id, |local| local.result);
+        if let Some((_, bytes)) = last.filter(|(object, _)| *object == result.as_ptr() as usize) {
+            self.lock().saved.outputs += bytes;
             return Ok(());
         }
         let items = match result.cast::<PyTuple>() {
@@ -21,10 +27,10 @@ impl Scribe {
         };
         let bytes = self.torch.undisturbed(py, || {
             let mut bytes = 0;
-            for item in items.iter().filter(|item| self.torch.is_tensor(item)) {
-                if torch::is_cuda(item)? {
-                    for part in self.torch.storages(item)? {
-                        bytes += torch::bytes(&part)?;
+            for item in items.iter().filter(|item| self.tensors.is_tensor(item)) {
+                if self.tensors.is_cuda(item)? {
+                    for part in self.tensors.storages(item)? {
+                        bytes += self.tensors.bytes(&part)?;
                     }
                 }
             }
@@ -33,7 +39,10 @@ impl Scribe {
         self.lock().saved.outputs += bytes;
         Ok(())
     }
+}
 
+#[pymethods]
+impl Scribe {
     /// What was put out so far leads to no backward pass.
     fn forget_outputs(&self) {
         self.lock().saved.outputs = 0;
@@ -57,8 +66,8 @@ impl Scribe {
         let scribe = this.get();
         let mut own = Set::default();
         for parameter in &trained {
-            for part in scribe.torch.storages(parameter)? {
-                own.insert(torch::address(&part)?);
+            for part in scribe.tensors.storages(parameter)? {
+                own.insert(scribe.tensors.address(&part)?);
             }
         }
         scribe.lock().saved.begin(own);

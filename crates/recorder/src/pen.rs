@@ -28,6 +28,8 @@ pub(crate) struct Pen {
     /// The largest serial number seen.
     position: u64,
     deferred: Deferred,
+    /// Addresses whose free was requested, and not done yet.
+    requested: Set<u64>,
     /// Allocations since everything was named last that are alive: address and bytes.
     fresh: Map<u64, u64>,
 }
@@ -43,6 +45,7 @@ impl Pen {
             modules: 1,
             position: 0,
             deferred: Deferred::default(),
+            requested: Set::default(),
             fresh: Map::default(),
         })
     }
@@ -107,6 +110,15 @@ impl Pen {
             }
             Event::FreeRequested { address, .. } => {
                 self.fresh.remove(&address);
+                self.requested.insert(address);
+                self.file.event(&event);
+            }
+            Event::FreeCompleted { address, size } => {
+                // The history does not say what was requested and done at once (`history.py`).
+                if !self.requested.remove(&address) {
+                    self.fresh.remove(&address);
+                    self.file.event(&Event::FreeRequested { address, size });
+                }
                 self.file.event(&event);
             }
             _ => self.file.event(&event),

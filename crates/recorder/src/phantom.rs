@@ -1,4 +1,5 @@
-//! What only the phantom knows: work areas that libraries were given, and events that the host has waited for.
+//! What only the phantom knows: work areas that libraries were given, events that the host has waited for, and
+//! whether there are streams.
 //!
 //! A real card's libraries do not say; then the symbols are not there.
 
@@ -28,6 +29,7 @@ type Wait = [u64; 2];
 
 pub(crate) struct Phantom {
     part: &'static AtomicU64,
+    streams: &'static AtomicU64,
     workspaces: Fill<Workspace>,
     waits: Fill<Wait>,
 }
@@ -41,15 +43,22 @@ impl Phantom {
             (!found.is_null()).then_some(found)
         };
         let part = symbol(c"fathom_part")?.cast_const().cast::<AtomicU64>();
+        let streams = symbol(c"fathom_streams")?.cast_const().cast::<AtomicU64>();
         let (workspaces, waits) = (symbol(c"fathom_workspaces")?, symbol(c"fathom_waits")?);
         // SAFETY: these are the phantom's own, of these forms, and it is never unloaded.
         unsafe {
             Some(Phantom {
                 part: &*part,
+                streams: &*streams,
                 workspaces: std::mem::transmute::<*mut libc::c_void, Fill<Workspace>>(workspaces),
                 waits: std::mem::transmute::<*mut libc::c_void, Fill<Wait>>(waits),
             })
         }
+    }
+
+    /// Whether there is more than the one stream that every card has.
+    pub(crate) fn has_streams(&self) -> bool {
+        self.streams.load(Ordering::Relaxed) != 0
     }
 
     pub(crate) fn begin(&self, serial: u64) {

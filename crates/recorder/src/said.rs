@@ -4,13 +4,12 @@ use std::collections::HashMap;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 use recording::{Category, Phase};
 
 use crate::local;
 use crate::notes::{Note, What};
 use crate::scribe::Scribe;
-use crate::torch;
 
 pub(crate) fn category(name: &str) -> PyResult<Category> {
     Category::from_name(name)
@@ -18,22 +17,50 @@ pub(crate) fn category(name: &str) -> PyResult<Category> {
 }
 
 impl Scribe {
-    /// Says what a tensor is, if it is a whole one on the card.
-    pub(crate) fn tensor(&self, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
-        if self.torch.is_ordinary(tensor)? && torch::is_cuda(tensor)? && !torch::is_view(tensor)? {
-            let (device, address) = (torch::device(tensor)?, torch::address(tensor)?);
-            let (dtype, shape) = torch::form(tensor)?;
+    /// Says what a tensor is, if it is a whole one on the card; whether it is.
+    pub(crate) fn tensor(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let tensors = &self.tensors;
+        let is_whole =
+            tensors.is_ordinary(tensor)? && tensors.is_cuda(tensor)? && !tensors.is_view(tensor)?;
+        if is_whole {
+            let (device, address) = (tensors.device(tensor)?, tensors.address(tensor)?);
+            let (dtype, shape) = tensors.form(tensor)?;
             let mut state = self.lock();
             let word = state.words.form(&dtype, &shape)?;
             state.note(device, address, What::Tensor { word });
         }
-        Ok(())
+        Ok(is_whole)
     }
 
     fn put(&self, tensor: &Bound<'_, PyAny>, what: What) -> PyResult<()> {
-        for part in self.torch.storages(tensor)? {
-            let (device, address) = (torch::device(&part)?, torch::address(&part)?);
+        for part in self.tensors.storages(tensor)? {
+            let (device, address) = (self.tensors.device(&part)?, self.tensors.address(&part)?);
             self.lock().note(device, address, what);
+        }
+        Ok(())
+    }
+
+    /// Gives a tensor its name, unless the allocation there got it before, since the part `since`; `seen` is told of all.
+    fn note_named(
+        &self,
+        category: Category,
+        name: &str,
+        tensor: &Bound<'_, PyAny>,
+        since: u64,
+        mut seen: impl FnMut(u64, u64),
+    ) -> PyResult<()> {
+        for part in self.tensors.storages(tensor)? {
+            let address = self.tensors.address(&part)?;
+            // Of a view its own: gradients may share a bucket.
+            seen(address, self.tensors.bytes(&part)?);
+            let mut state = self.lock();
+            let (word, serial) = (state.words.of(name), state.parts.serial());
+            let is_news = state.notes.is_news(address, word, serial, since);
+            drop(state);
+            if is_news {
+                self.put(&part, What::Name { category, word })?;
+                self.tensor(&part)?;
+            }
         }
         Ok(())
     }
@@ -45,7 +72,8 @@ impl Scribe {
         let is_factory = state.functions[function as usize].is_factory;
         let is_outside = state.parts.get(number).module == 0;
         drop(state);
-        if is_factory && is_outside && torch::is_cuda(result)? && !torch::is_made(result) {
+        let tensors = &self.tensors;
+        if is_factory && is_outside && tensors.is_cuda(result)? && !tensors.is_made(result) {
             let mut state = self.lock();
             let text = format!("{}(…)", state.functions[function as usize].name);
             let word = state.words.of(&text);
@@ -72,34 +100,46 @@ impl Scribe {
     }
 
     /// Notes each (category, name, tensor), unless the same was said of this allocation before; the bytes at each address.
-    /// What is made anew in each step, at the same address perhaps, `is_anew`.
-    #[pyo3(signature = (named, is_anew = false))]
-    fn all(&self, named: &Bound<'_, PyAny>, is_anew: bool) -> PyResult<HashMap<u64, u64>> {
+    fn all(&self, named: &Bound<'_, PyAny>) -> PyResult<HashMap<u64, u64>> {
         let mut noted = HashMap::new();
-        let since = if is_anew { self.lock().parts.step() } else { 0 };
         for row in named.try_iter()? {
             let (kind, name, tensor): (Bound<'_, PyString>, Bound<'_, PyString>, Bound<'_, PyAny>) =
                 row?.extract()?;
-            if !torch::is_cuda(&tensor)? {
-                continue;
-            }
-            let name = name.to_string_lossy();
-            for part in self.torch.storages(&tensor)? {
-                let address = torch::address(&part)?;
-                // Of a view its own: gradients may share a bucket.
-                noted.insert(address, torch::bytes(&part)?);
-                let mut state = self.lock();
-                let (word, serial) = (state.words.of(&name), state.parts.serial());
-                let is_news = state.notes.is_news(address, word, serial, since);
-                drop(state);
-                if is_news {
-                    let category = category(&kind.to_string_lossy())?;
-                    self.put(&part, What::Name { category, word })?;
-                    self.tensor(&part)?;
-                }
+            if self.tensors.is_cuda(&tensor)? {
+                let category = category(&kind.to_string_lossy())?;
+                self.note_named(
+                    category,
+                    &name.to_string_lossy(),
+                    &tensor,
+                    0,
+                    |address, bytes| {
+                        noted.insert(address, bytes);
+                    },
+                )?;
             }
         }
         Ok(noted)
+    }
+
+    /// After a backward pass: notes the gradients of parameters, whose names are in `names` by their ids.
+    fn gradients(
+        &self,
+        parameters: Vec<Bound<'_, PyAny>>,
+        names: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        // They may be made anew in each step, at the same address.
+        let since = self.lock().parts.step();
+        for parameter in &parameters {
+            let gradient = self.tensors.gradient(parameter)?;
+            if gradient.is_none() || !self.tensors.is_cuda(&gradient)? {
+                continue;
+            }
+            let name = names.get_item(parameter.as_ptr() as usize)?;
+            let name = name.map_or(Ok("a parameter".to_owned()), |name| name.extract())?;
+            let (kind, name) = (Category::Gradients, format!("gradient of {name}"));
+            self.note_named(kind, &name, &gradient, since, |_, _| {})?;
+        }
+        Ok(())
     }
 
     /// The phase that began with this part has ended, and has its name.

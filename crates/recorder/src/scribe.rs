@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple};
 
 use crate::graph::FieldsOfTypes;
 use crate::hash::Map;
+use crate::history::History;
 use crate::local;
 use crate::lock::lock;
 use crate::parts::{Part, PartNumber};
@@ -17,15 +18,26 @@ use crate::said::category;
 use crate::sources::{Sources, Whose};
 use crate::stacks;
 use crate::state::{Area, Function, Modules, State};
+use crate::tensors::Tensors;
 use crate::torch::Torch;
 
 static SCRIBES: AtomicU64 = AtomicU64::new(1);
+
+/// What is known of a function that is called.
+pub(crate) struct Entered {
+    /// Its arguments are worth a look.
+    pub(crate) is_looked_at: bool,
+    pub(crate) is_autocast: bool,
+    /// It has allocated something before.
+    pub(crate) allocates: bool,
+}
 
 /// One for each recorder.
 #[pyclass(frozen, module = "fathom_recorder")]
 pub(crate) struct Scribe {
     pub(crate) id: u64,
     pub(crate) torch: Torch,
+    pub(crate) tensors: Tensors,
     pub(crate) phantom: Option<Phantom>,
     /// The code of our own wrapper of modules: what lies beyond is known.
     boundary: Py<PyAny>,
@@ -36,11 +48,17 @@ pub(crate) struct Scribe {
     functions: Py<PyDict>,
     /// `functions.describe`: name, whether it is a factory, whether its arguments are looked at.
     describe: Py<PyAny>,
+    /// `Modules.number`, and those that have one, with weak references by their ids.
+    number_of: Py<PyAny>,
+    known_modules: Py<PyDict>,
     /// `graph.fields_of`.
     pub(crate) fields_of: Py<PyAny>,
     /// `areas.layout`.
     pub(crate) layout: Py<PyAny>,
+    /// `facts.may_enlarge`.
+    pub(crate) may_enlarge: Py<PyAny>,
     pub(crate) fields: Mutex<FieldsOfTypes>,
+    pub(crate) history: Mutex<History>,
     pub(crate) pens: Mutex<Map<u16, Pen>>,
     state: Mutex<State>,
 }
@@ -63,6 +81,7 @@ impl Scribe {
         if let Some(phantom) = &self.phantom {
             phantom.begin(serial);
         }
+        self.look_for_streams(py)?;
         let announce = self.announce.bind(py);
         if self.is_text {
             announce.call1((serial.to_string(),))
@@ -70,6 +89,18 @@ impl Scribe {
             announce.call1((serial,))
         }?;
         Ok(serial)
+    }
+
+    /// The number of a module that has one already.
+    fn known_module(&self, module: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
+        let known = self.known_modules.bind(module.py()).get_item(module.as_ptr() as usize)?;
+        let Some(known) = known else { return Ok(None) };
+        let known = known.cast_into::<PyTuple>()?;
+        // Another one may have lived there.
+        if !known.get_item(0)?.call0()?.is(module) {
+            return Ok(None);
+        }
+        known.get_item(1)?.extract().map(Some)
     }
 
     fn local_part(&self) -> (PartNumber, Part) {
@@ -86,21 +117,20 @@ impl Scribe {
         let described = self.describe.bind(function.py()).call1((function,))?;
         let (name, is_factory, is_looked_at) = described.extract()?;
         let mut state = self.lock();
-        state.functions.push(Function { name, is_factory, is_looked_at });
+        state.functions.push(Function { name, is_factory, is_looked_at, allocates: false });
         let number = (state.functions.len() - 1) as u32;
         drop(state);
         numbers.set_item(function, number)?;
         Ok(number)
     }
 
-    /// A function of torch is called by the code that runs: whether its arguments are worth a look, and whether
-    /// autocast is on.
+    /// A function of torch is called by the code that runs.
     pub(crate) fn enter_function(
         &self,
         py: Python<'_>,
         function: &Bound<'_, PyAny>,
         args: &Bound<'_, PyTuple>,
-    ) -> PyResult<(bool, bool)> {
+    ) -> PyResult<Entered> {
         let number = self.function(function)?;
         let sequence = self.torch.sequence(py)?;
         let walk = stacks::walk(py, &self.boundary, 0)?;
@@ -108,37 +138,45 @@ impl Scribe {
         let mut state = self.lock();
         let stack = state.stacks.number(walk, outer.stack);
         let part = state.parts.number(Part { function: number, stack, ..outer });
-        let is_looked_at = state.functions[number as usize].is_looked_at;
+        let Function { is_looked_at, allocates, .. } = state.functions[number as usize];
         drop(state);
         local::with(self.id, |local| local.begin_function(sequence, part, number));
         let serial = self.begin(py, part)?;
         let is_autocast = self.torch.is_autocast(py)?;
         if is_autocast {
-            let casts = self.torch.casts(args)?;
+            let casts = self.torch.casts(&self.tensors, args)?;
             if !casts.is_empty() {
                 self.lock().casts.insert(serial, casts);
             }
         }
-        Ok((is_looked_at, is_autocast))
+        Ok(Entered { is_looked_at, is_autocast, allocates })
     }
 
     /// Called before the function is left: its events come before what is said of its result.
     pub(crate) fn note_result(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        if self.torch.is_tensor(result) {
-            self.tensor(result)?;
-            return self.note_input(result);
+        let mut whole = None;
+        if self.tensors.is_tensor(result) {
+            if self.tensor(result)? {
+                whole = Some((result.as_ptr() as usize, self.tensors.bytes(result)?));
+            }
+            self.note_input(result)?;
+        } else if let Ok(tuple) = result.cast::<PyTuple>() {
+            self.note_tensors(tuple.iter())?;
+        } else if let Ok(list) = result.cast::<PyList>() {
+            self.note_tensors(list.iter())?;
         }
-        if let Ok(tuple) = result.cast::<PyTuple>() {
-            return tuple
-                .iter()
-                .filter(|item| self.torch.is_tensor(item))
-                .try_for_each(|item| self.tensor(&item));
-        }
-        if let Ok(list) = result.cast::<PyList>() {
-            return list
-                .iter()
-                .filter(|item| self.torch.is_tensor(item))
-                .try_for_each(|item| self.tensor(&item));
+        local::with(self.id, |local| local.result = whole);
+        Ok(())
+    }
+
+    /// Something that is no function of torch's for us has given a tensor.
+    pub(crate) fn forget_result(&self) {
+        local::with(self.id, |local| local.result = None);
+    }
+
+    fn note_tensors<'py>(&self, items: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult<()> {
+        for item in items.filter(|item| self.tensors.is_tensor(item)) {
+            self.tensor(&item)?;
         }
         Ok(())
     }
@@ -156,16 +194,21 @@ impl Scribe {
         let plain = get("plain")?.cast_into::<PyFrozenSet>()?;
         Ok(Scribe {
             id: SCRIBES.fetch_add(1, Ordering::Relaxed),
-            torch: Torch::new(py, &plain, get("storages")?.unbind())?,
+            torch: Torch::new(py)?,
+            tensors: Tensors::new(py, &plain, get("storages")?.unbind())?,
             phantom: Phantom::find(),
             boundary: get("boundary")?.unbind(),
             announce: get("announce")?.unbind(),
             is_text: get("is_text")?.extract()?,
             functions: PyDict::new(py).unbind(),
             describe: get("describe")?.unbind(),
+            number_of: get("number_of")?.unbind(),
+            known_modules: get("known_modules")?.cast_into::<PyDict>()?.unbind(),
             fields_of: get("fields_of")?.unbind(),
             layout: get("layout")?.unbind(),
+            may_enlarge: get("may_enlarge")?.unbind(),
             fields: Mutex::default(),
+            history: Mutex::default(),
             pens: Mutex::default(),
             state: Mutex::new(State::new(modules, sources)),
         })
@@ -199,16 +242,28 @@ impl Scribe {
         self.local_part().1.module
     }
 
-    /// A module is called by the caller of our caller; gives the part to go back to.
-    fn enter_module(&self, py: Python<'_>, module: u32) -> PyResult<PartNumber> {
+    /// A module is called by the caller of our caller; gives its number, and the part to go back to.
+    fn enter_module(&self, module: &Bound<'_, PyAny>) -> PyResult<(u32, PartNumber)> {
+        let py = module.py();
         let walk = stacks::walk(py, &self.boundary, 1)?;
-        let (number, outer) = self.local_part();
+        let (outside, outer) = self.local_part();
+        let number = match self.known_module(module)? {
+            Some(number) => number,
+            None => self.number_of.bind(py).call1((module, outer.module))?.extract()?,
+        };
         let mut state = self.lock();
         let stack = state.stacks.number(walk, outer.stack);
-        let part = state.parts.number(Part { module, function: 0, stack, node: outer.node });
+        let part =
+            state.parts.number(Part { module: number, function: 0, stack, node: outer.node });
         drop(state);
         self.enter(py, part)?;
-        Ok(number)
+        Ok((number, outside))
+    }
+
+    /// A module has returned: back to the part before.
+    fn leave_module(&self, result: &Bound<'_, PyAny>, outside: PartNumber) -> PyResult<u64> {
+        self.add_outputs(result)?;
+        self.enter(result.py(), outside)
     }
 
     /// What distributed training does from here on; gives what it did before.

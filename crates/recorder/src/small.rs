@@ -3,13 +3,12 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyFrozenSet, PyInt, PyList, PyTuple};
 
-use crate::hash::Set;
-use crate::torch::{self, Torch};
+use crate::tensors::Tensors;
 
 /// Tensors of so few elements, in so small a storage, hold true values.
 #[pyclass(frozen, module = "fathom_recorder")]
 pub(crate) struct Small {
-    pub(crate) torch: Torch,
+    pub(crate) tensors: Tensors,
     elements: u64,
     bytes: u64,
     /// `torch.utils._python_dispatch.is_traceable_wrapper_subclass`.
@@ -28,14 +27,14 @@ impl Small {
     ) -> PyResult<Small> {
         let dispatch = py.import("torch.utils._python_dispatch")?;
         let is_wrapper = dispatch.getattr("is_traceable_wrapper_subclass")?.unbind();
-        Ok(Small { torch: Torch::new(py, plain, storages)?, elements, bytes, is_wrapper })
+        Ok(Small { tensors: Tensors::new(py, plain, storages)?, elements, bytes, is_wrapper })
     }
 
     /// Whether a large tensor is among values, or in lists among them.
     pub(crate) fn has_large(&self, values: &Bound<'_, PyAny>) -> PyResult<bool> {
         let mut is_large = false;
         self.each(values, &mut |tensor| {
-            is_large = self.elements < torch::elements(tensor)?;
+            is_large = self.elements < self.tensors.elements(tensor)?;
             Ok(!is_large)
         })?;
         Ok(is_large)
@@ -47,30 +46,43 @@ impl Small {
         given: &Bound<'_, PyAny>,
         result: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let mut known: Option<Set<u64>> = None;
+        let mut known: Option<Vec<u64>> = None;
         self.each(result, &mut |tensor| {
-            let elements = torch::elements(tensor)?;
+            let elements = self.tensors.elements(tensor)?;
             if elements == 0
                 || self.elements < elements
-                || !self.torch.is_ordinary(tensor)?
-                || !torch::is_cuda(tensor)?
+                || !self.tensors.is_ordinary(tensor)?
+                || !self.tensors.is_cuda(tensor)?
             {
                 return Ok(true);
             }
-            let (start, bytes) = torch::storage(tensor)?;
+            let (start, bytes) = self.tensors.storage(tensor)?;
             if self.bytes < bytes {
                 return Ok(true);
             }
             let known = match &mut known {
                 Some(known) => known,
-                none => none.insert(self.starts(given)?),
+                none => none.insert(self.addresses(given)?),
             };
-            if !known.contains(&start) {
+            // One that lies in the same storage begins in it.
+            let next = known.partition_point(|address| *address < start);
+            if known.get(next).is_none_or(|address| start + bytes <= *address) {
                 // SAFETY: a storage of the phantom's card, which is memory of this process, and nobody computes there.
                 unsafe { std::ptr::write_bytes(start as *mut u8, 0, bytes as usize) };
             }
             Ok(true)
         })?;
+        Ok(())
+    }
+
+    /// Small gradients of parameters whose value is not known are zero.
+    fn clear_gradients(&self, parameters: &Bound<'_, PyList>) -> PyResult<()> {
+        let nothing = PyTuple::empty(parameters.py());
+        for parameter in parameters.iter() {
+            if self.tensors.elements(&parameter)? <= self.elements {
+                self.clear(&nothing, &self.tensors.gradient(&parameter)?)?;
+            }
+        }
         Ok(())
     }
 }
@@ -84,25 +96,26 @@ impl Small {
         let Ok(number) = number.cast_exact::<PyInt>().map(|number| number.extract::<i64>()) else {
             return Ok(false);
         };
-        if args.len() != 2 || !self.torch.is_count(&count)? {
+        if args.len() != 2 || !self.tensors.is_count(&count)? {
             return Ok(false);
         }
-        let (start, number) = (torch::address(&count)? as *mut i64, number?);
+        let (start, number) = (self.tensors.address(&count)? as *mut i64, number?);
         // SAFETY: an element of the phantom's card, which is memory of this process, and nobody computes there.
         unsafe { start.write(start.read().wrapping_add(number)) };
         Ok(true)
     }
 
-    /// Where the storages of tensors begin.
-    fn starts(&self, values: &Bound<'_, PyAny>) -> PyResult<Set<u64>> {
-        let mut found = Set::default();
+    /// Where tensors begin, in order.
+    fn addresses(&self, values: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+        let mut found = Vec::new();
         self.each(values, &mut |tensor| {
-            let is_ordinary = self.torch.is_ordinary(tensor)?;
-            if is_ordinary || (self.torch.is_strided(tensor)? && !self.is_wrapper(tensor)?) {
-                found.insert(torch::storage(tensor)?.0);
+            let is_ordinary = self.tensors.is_ordinary(tensor)?;
+            if is_ordinary || (self.tensors.is_strided(tensor)? && !self.is_wrapper(tensor)?) {
+                found.push(self.tensors.address(tensor)?);
             }
             Ok(true)
         })?;
+        found.sort_unstable();
         Ok(found)
     }
 
@@ -117,7 +130,7 @@ impl Small {
         value: &Bound<'py, PyAny>,
         look: &mut impl FnMut(&Bound<'py, PyAny>) -> PyResult<bool>,
     ) -> PyResult<bool> {
-        if self.torch.is_tensor(value) {
+        if self.tensors.is_tensor(value) {
             return look(value);
         }
         if let Ok(tuple) = value.cast::<PyTuple>() {

@@ -14,12 +14,15 @@ use crate::stacks::{StackNumber, Stacks};
 use crate::words::{Word, Words};
 
 /// A function of torch.
+#[derive(Default)]
 pub(crate) struct Function {
     pub(crate) name: String,
     /// Whether its results are data that the script brings to the card.
     pub(crate) is_factory: bool,
     /// Whether its arguments are facts.
     pub(crate) is_looked_at: bool,
+    /// Whether it has allocated something.
+    pub(crate) allocates: bool,
 }
 
 /// What distributed training is doing, and what its tensors are called.
@@ -61,7 +64,7 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(modules: Modules, sources: Sources) -> State {
-        let none = Function { name: String::new(), is_factory: false, is_looked_at: false };
+        let none = Function::default();
         State {
             parts: Parts::default(),
             stacks: Stacks::default(),

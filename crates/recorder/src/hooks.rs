@@ -1,0 +1,55 @@
+//! Hooks before nodes. Torch makes a handle for each, in Python: ours, of which there are thousands, need none.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::graph::EnterNode;
+use crate::scribe::Scribe;
+
+/// Takes the place of torch's function that adds a hook to those of a node, and answers with them and a handle.
+#[pyclass(frozen, module = "fathom_recorder")]
+pub(crate) struct RegisterHook {
+    inner: Py<PyAny>,
+    /// `collections.OrderedDict`, which torch takes.
+    dictionary: Py<PyAny>,
+}
+
+#[pymethods]
+impl RegisterHook {
+    #[new]
+    fn new(py: Python<'_>, inner: Py<PyAny>) -> PyResult<RegisterHook> {
+        let dictionary = py.import("collections")?.getattr("OrderedDict")?.unbind();
+        Ok(RegisterHook { inner, dictionary })
+    }
+
+    fn __call__<'py>(
+        &self,
+        hooks: &Bound<'py, PyAny>,
+        hook: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = hook.py();
+        if !hooks.is_none() || !hook.is_instance_of::<EnterNode>() {
+            return self.inner.bind(py).call1((hooks, hook));
+        }
+        let hooks = self.dictionary.bind(py).call0()?;
+        hooks.set_item(intern!(py, "fathom"), hook)?;
+        Ok((&hooks, &hooks).into_pyobject(py)?.into_any())
+    }
+}
+
+#[pymethods]
+impl Scribe {
+    /// Takes the hooks away again: ours by their dictionary, or by torch's handle.
+    fn remove(&self, handles: &Bound<'_, PyList>) -> PyResult<()> {
+        let py = handles.py();
+        for handle in handles.iter() {
+            if handle.is_instance_of::<PyDict>() {
+                handle.del_item(intern!(py, "fathom"))?;
+            } else {
+                handle.call_method0(intern!(py, "remove"))?;
+            }
+        }
+        Ok(())
+    }
+}
