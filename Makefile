@@ -75,7 +75,7 @@ cases: build
 	$(VENV)/bin/python examples/cases.py --two
 
 # Some two hours on two cores, on an idle machine. Each part can be measured by itself, and one that fails stops no other.
-bench: build checker .venvs/peers/peers.stamp .venvs/accuracy/accuracy.stamp
+bench: build checker .venvs/peers/peers.stamp .venvs/accuracy/accuracy.stamp .venvs/cudnn-9.8.0/cudnn.stamp
 	for each in $(BENCHES); do $(VENV)/bin/python bench/$$each.py || echo "$$each: failed"; done
 	$(PYTHON) bench/publish.py
 
@@ -111,6 +111,11 @@ $(VENV)/test.stamp: $(VENV)/torch.stamp requirements/test.txt
 	$(PYTHON) -m venv .venvs/accuracy
 	$(call beside,.venvs/2.6.0,.venvs/accuracy)
 	.venvs/accuracy/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r bench/requirements-accuracy.txt
+	touch $@
+
+# The oldest cuDNN that can be asked without a card, for the conv nets among these runs.
+.venvs/cudnn-9.8.0/cudnn.stamp:
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) nvidia-cudnn-cu12==9.8.0.87
 	touch $@
 
 # The peers of bench/: they see the packages of .venv, torch among them.

@@ -7,14 +7,17 @@ FOLDER keeps the report of each run as JSON, and what is there already is not ru
 or BENCH_PYTHON names another with the same packages. Ends with an error if a bound is not kept.
 """
 
+import dataclasses
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import accuracy_tables as tables
+import apart_tables
 import published
 from result import FATHOM, ROOT, save
 from score import error, read, read_apart
@@ -31,51 +34,73 @@ QUICK = ["opt-125m AdamW 11", "RegNetX400MF RMSprop 212", "MobileNetV2 RMSprop 6
 
 
 def cudnn(version):
-    """What has a run ask this cuDNN: none that can answer, or that of the ordinary environment, which is the newest."""
+    """What has a run ask this cuDNN: none that can answer, the oldest that can, or that of the ordinary environment."""
     if version == tables.MODELLED:
         return {"FATHOM_CUDNN": ""}
-    found = sorted(ROOT.glob(".venv/lib/python*/site-packages/nvidia/cudnn/lib/libcudnn.so.9"))
+    package = {tables.OLDEST: f".venvs/cudnn-{version}", tables.NEWEST: ".venv/lib/python*/site-packages"}[version]
+    found = sorted(ROOT.glob(f"{package}/nvidia/cudnn/lib/libcudnn.so.9"))
     if not found:
-        raise SystemExit("error: .venv has no cuDNN\nhint: make build")
+        raise SystemExit(f"error: cuDNN {version} is not there\nhint: make build .venvs/cudnn-{tables.OLDEST}/cudnn.stamp")
     return {"FATHOM_CUDNN": str(found[0])}
 
 
-def report(row, version, folder, flags=()):
-    """What `fathom run` reports of a row's run, from the folder if it is there."""
-    path = folder / f"{row.name}-{row.gpu}-{row.zero_grad}-{version}{''.join(flags)}.json".replace(" ", "-")
+def cublas(row):
+    """What their script told cuBLAS, in the runs that say nothing of `zero_grad_mode`."""
+    return {} if row.has_workspaces else {"CUBLAS_WORKSPACE_CONFIG": ":0:0"}
+
+
+def report(row, version, folder):
+    """What `fathom run` reports of a row's run, from the folder if it is there; `before_bytes` is what their monitor could
+    not see."""
+    words = [row.name, row.gpu, row.zero_grad, version, "workspaces" if row.has_workspaces else "none"]
+    path = folder / f"{'-'.join(words)}.json".replace(" ", "-")
     if not path.exists():
-        command = [FATHOM, "run", "--quiet", "--steps", "0", "--record", "off", "--gpu", CARDS[row.gpu], "--json", path]
+        written = folder / f"{path.stem}.new"
+        command = [FATHOM, "run", "--quiet", "--steps", "0", "--record", "off", "--gpu", CARDS[row.gpu], "--json", written]
         script = [PYTHON, TRAIN, "--model", row.model, "--optimizer", row.optimizer, "--batch", row.batch]
-        words = [*command, "--", *script, "--zero-grad", row.zero_grad, *flags]
+        words = [*command, "--", *script, "--zero-grad", row.zero_grad]
         done = subprocess.run(
             [str(word) for word in words],
-            env=os.environ | cudnn(version),
+            env=os.environ | cudnn(version) | cublas(row),
             cwd=ROOT,
             capture_output=True,
             text=True,
             check=False,
         )
-        if not path.exists() or json.loads(path.read_text())["exit_code"] > 1:
-            path.unlink(missing_ok=True)
+        answer = json.loads(written.read_text()) if written.exists() else {"exit_code": 3}
+        if answer["exit_code"] > 1:
             raise SystemExit(f"error: the run of {row.name} failed\n{done.stdout}{done.stderr}")
+        before = [line.split()[-1] for line in done.stdout.splitlines() if line.startswith("WHEN THE MONITOR BEGAN")]
+        path.write_text(json.dumps(answer | {"before_bytes": int(before[0]) if before else 0}))
+        written.unlink()
     return json.loads(path.read_text())
+
+
+def together(rows, asked):
+    """(row, what is asked of it), two at a time, since no time is measured."""
+    with ThreadPoolExecutor(2) as pool:
+        for row, answer in zip(rows, pool.map(asked, rows), strict=True):
+            yield row, answer
 
 
 def answers(rows, folder, quick):
     """Each row's report by the cuDNN that was asked; transformers ask none."""
-    found = []
-    for row in rows:
-        versions = [tables.main_version(row)] if quick or row.is_transformer else [tables.MODELLED, tables.NEWEST]
-        reports = {version: report(row, version, folder) for version in versions}
-        found.append((row, reports))
+
+    def asked(row):
+        versions = [tables.main_version(row)] if quick or row.is_transformer else tables.VERSIONS
+        return {version: report(row, version, folder) for version in versions}
+
+    for row, reports in together(rows, asked):
         said = reports[tables.main_version(row)]["verdict"]
         print(f"{row.name} on {row.gpu}: {error(tables.estimate(row, reports), row.truth):+.2%}, {said}", flush=True)
-    return found
+        yield row, reports
 
 
-def kept_apart(rows, folder):
-    """Other rows of the same publication, in a process that used the card before, and as its first run."""
-    return [[row, *(report(row, tables.MODELLED, folder, flags) for flags in [(), ("--cold",)])] for row in rows]
+def default_workspaces(rows, folder):
+    """The reserved peaks that transformers would have had if nobody had told cuBLAS anything."""
+    told = [dataclasses.replace(row, has_workspaces=True) for row in rows]
+    found = together(told, lambda row: report(row, tables.MODELLED, folder))
+    return [answer["peak"]["reserved_bytes"] for _, answer in found]
 
 
 def main(folder, quick):
@@ -83,12 +108,14 @@ def main(folder, quick):
     if quick:
         rows = [row for row in rows if row.name in QUICK]
         assert len(rows) == len(QUICK)
-    found = answers(rows, folder, quick)
+    found = list(answers(rows, folder, quick))
     programs = published.compare(PYTHON, folder, ["attention"] if quick else published.PROGRAMS)
     broken = tables.broken_bounds(found) + published.broken(programs)
     if not quick:
-        apart = kept_apart(read_apart(APART, rows[0].memory), folder)
-        shown = [*tables.all_of(found), tables.of_kept_apart(apart), published.table(programs)]
+        apart = list(answers(read_apart(APART), folder, quick))
+        transformers = [(row, reports) for row, reports in apart if row.is_transformer]
+        untold = default_workspaces([row for row, _ in transformers], folder)
+        shown = [*tables.all_of(found), *apart_tables.all_of(apart, untold), published.table(programs)]
         save("accuracy", tables.TITLE, tables.ABOUT, "python3 bench/accuracy.py", shown, PACKAGES, PYTHON)
     sys.exit("\n".join(["error: bounds that were not kept", *broken]) if broken else 0)
 

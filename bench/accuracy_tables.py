@@ -6,31 +6,31 @@ from score import PEERS, error, says_fits, summary
 TITLE = "Accuracy against real cards"
 ABOUT = """Peaks that others measured on an RTX 3060 and an RTX 4060 (`bench/data/README.md`), and what `fathom run` says of the
 same training on the same card, beside four published estimators in the same rows. The truth is what the card had in use beyond
-the context; Fathom's number is PyTorch's reserved peak. No number was fitted to these rows. Transformers: a median error of at
-most 1 % and no wrong verdict were wanted, and both hold. Conv nets: a median of at most 4 % was wanted and is **not** reached,
-and xMem is closer there. The cuDNN of the rows cannot be asked for its workspaces without a card; the third table shows how much
-hangs on them."""
+what their monitor saw first; Fathom's number is PyTorch's reserved peak. Of conv nets the weights were there before the monitor
+looked, so they are taken off: their loop says so, and runs that are kept apart confirm it (see there, also for what the errors
+are without that). No number was fitted to these rows. Wanted were a median error of at most 1 % of transformers and 4 % of
+conv nets and no wrong verdict, and all of it holds; `make bench` fails if it does not. (The mean over conv nets is better with
+xMem: three rows of ours are 10 % off and more.) The cuDNN of the rows cannot be asked for
+its workspaces without a card; the third table shows how much hangs on them, and what is left of conv nets hangs on little else."""
 
-# The cuDNN of the rows cannot answer without a card, so its workspaces are modelled; the newest can be asked instead.
-MODELLED, NEWEST = "modelled", "9.26.0"
+# The cuDNN of the rows cannot answer without a card, so its workspaces are modelled; the oldest that can, and the newest.
+MODELLED, OLDEST, NEWEST = VERSIONS = "modelled", "9.8.0", "9.26.0"
 
-# The median errors that a change must not exceed: transformers, and conv nets, of which less was wanted (see ABOUT).
-BOUNDS = {True: 0.01, False: 0.07}
+# The median errors that were wanted, and that a change must not exceed: transformers, and conv nets.
+BOUNDS = {True: 0.01, False: 0.04}
 # Rows further off than this need a reason.
 FAR = {True: 0.01, False: 0.04}
 
 CUDNN = """The workspaces of cuDNN 9.1.0 are not known here, and what is reserved hangs on them by more than their own size: they
 come and go between activations of hundreds of MiB, and decide which of those find a block again"""
 REASONS = {
-    "T5-small SGD 5": """The longest of five lines varies, and with it every size. Here all are 128 tokens. With made-up lengths
-such as 64, 128, 128, 128 the peak is 1520 MiB, with 128, 96, 128, 128 it is 1592; the data itself was not to be had""",
-    "MobileNetV2 AdamW 251": """Not understood. 500 MiB more than here were in use, which no tensor explains: xMem, which knows
-tensors only, misses them too. A workspace of cuDNN 9.1.0 is the likeliest; at batch 712 the same net is 0.1 % off""",
-    "RegNetX400MF Adam 382": f"{CUDNN}. Modelled workspaces give +2 to +3 %",
-    "ResNet101 SGD 351": CUDNN,
-    "VGG16 Adagrad 480": f"""{CUDNN}. Its first maps are 867 MiB each, and cuDNN 9.26 wants copies of them; 3.8 GiB of our peak
-are free blocks between them""",
-    "VGG16 AdamW 560": f"{CUDNN}, as at batch 480",
+    "T5-small SGD 5": """The longest of five lines varies, and with it every size. Here all are 128 tokens; the data itself was
+not to be had""",
+    "MobileNetV2 AdamW 251": """A choice of cuDNN 9.1.0 on this card for small batches: at 317 the same net was measured 2.0 MiB
+more an image, as here, which is three maps of 96 × 43 × 43 numbers; from 463 images on it is within 2.3 %, and on the other card
+nothing of the sort is seen. MnasNet shows the like below 400. xMem, which knows tensors only, misses them too""",
+    "RegNetX400MF Adam 382": f"{CUDNN}: by who is asked, from +0.2 % to -11.6 %",
+    "VGG16 Adagrad 480": f"{CUDNN}. Its first maps are 867 MiB each, and cuDNN 9.26 wants copies of them",
 }
 
 
@@ -41,9 +41,14 @@ def main_version(row):
     return MODELLED if row.is_transformer else NEWEST
 
 
-def estimate(row, reports, version=None):
+def reserved(row, reports, version=None):
     """The reserved peak, by the cuDNN that was asked."""
     return reports[version or main_version(row)]["peak"]["reserved_bytes"]
+
+
+def estimate(row, reports, version=None):
+    """What their monitor would have seen of it."""
+    return reserved(row, reports, version) - reports[version or main_version(row)]["before_bytes"]
 
 
 def is_right(row, reports, version=None):
@@ -56,16 +61,16 @@ def kind(row):
 
 def of_rows(found):
     """One line for each run."""
-    columns = {"run": "text", "card": "text", "measured": "bytes", "Fathom": "bytes", "error": "error", "verdict": "text"}
-    columns |= {name: "error" for name in PEERS}
+    columns = {"run": "text", "card": "text", "measured": "bytes", "Fathom": "bytes", "of it before": "bytes"}
+    columns |= {"error": "error", "verdict": "text"} | {name: "error" for name in PEERS}
     rows = []
     for row, reports in found:
-        ours = estimate(row, reports)
+        ours, before = estimate(row, reports), reports[main_version(row)]["before_bytes"]
         verdict = "runs out" if row.ran_out else "fits"
         said = verdict if is_right(row, reports) else f"**wrong**: it {verdict}"
         peers = [None if bytes is None else error(bytes, row.truth) for bytes in row.peers.values()]
-        rows.append([row.name, row.gpu, row.truth, ours, error(ours, row.truth), said, *peers])
-    notes = ["Where memory runs out, the truth is what was reached before: the verdict counts, the error says little."]
+        rows.append([row.name, row.gpu, row.truth, ours + before, before or None, error(ours, row.truth), said, *peers])
+    notes = ["*Of it before*: weights that their monitor found on the card when it looked first, and did not count.", "Where memory runs out, the truth is what was reached before: the verdict counts, the error says little."]
     return Table("Each run", columns, rows, notes)
 
 
@@ -79,7 +84,10 @@ def of_estimators(found):
             chosen = [(row, reports) for row, reports in found if kind(row) == name and (with_oom or not row.ran_out)]
             label = name if with_oom else f"{name} that fit"
             rows += [[label, *line] for line in by_estimator(chosen)]
-    return Table("Summed up", columns, rows)
+    fitting = [(row, reports) for row, reports in found if not row.is_transformer and not row.ran_out]
+    whole = summary([error(reserved(row, reports), row.truth) for row, reports in fitting])[0]
+    notes = [f"Conv nets that fit, with nothing taken off: Fathom's median would be {whole:.1%}."]
+    return Table("Summed up", columns, rows, notes)
 
 
 def by_estimator(chosen):
@@ -125,19 +133,6 @@ def of_outliers(found):
 
 def reason(row):
     return " ".join(REASONS.get(row.name, UNEXPLAINED).split())
-
-
-def of_kept_apart(apart):
-    """Which state their process was in: rows that are not in the file decide."""
-    columns = {"run": "text", "card": "text", "measured": "bytes"}
-    columns |= {"error, card used before": "error", "error, first run of a process": "error"}
-    peaks = [(row, [each["peak"]["reserved_bytes"] for each in reports]) for row, *reports in apart]
-    rows = [[row.name, row.gpu, row.truth, *(error(peak, row.truth) for peak in both)] for row, both in peaks]
-    notes = [
-        "Runs of the same publication that are in no other table. Where several repeats were published, they agree to the byte.",
-        "In the first run of a process, a workspace of cuBLAS may come to lie in a large block, which then cannot be used again.",
-    ]
-    return Table("Rows kept apart: had their process used the card before?", columns, rows, notes)
 
 
 def all_of(found):

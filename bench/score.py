@@ -19,7 +19,8 @@ class Row:
     optimizer: str
     batch: int
     gpu: str
-    memory: int
+    # The card's; `None` where nobody's verdict is asked for.
+    memory: int | None
     zero_grad: str
     # Most that was in use beyond the start, of the whole card; where memory ran out a lower bound.
     truth: int
@@ -28,6 +29,8 @@ class Row:
     peers: dict
     # What an estimator itself said of running out of memory, where it did.
     warned: dict = dataclasses.field(default_factory=dict)
+    # Whether cuBLAS had workspaces; their earlier runs set `CUBLAS_WORKSPACE_CONFIG=:0:0`.
+    has_workspaces: bool = False
 
     @property
     def name(self):
@@ -40,15 +43,25 @@ def read(path):
         return [row(line) for line in csv.DictReader(file)]
 
 
-def read_apart(path, memory):
-    """The rows of `bench/data/kept_apart.csv`: transformers that fit, without anybody's estimates."""
+def read_apart(path):
+    """The rows of `bench/data/kept_apart.csv`: runs that fit, without anybody's estimates."""
     with open(path, newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     return [
-        Row(True, each["model"], each["optimizer"], int(each["batch"]), card(each["gpu"]), memory, "end",
-            int(each["ground_bytes"]), False, {})
+        Row(
+            is_transformer=each["stratum"] == "Transformer",
+            model=each["model"],
+            optimizer=each["optimizer"],
+            batch=int(each["batch"]),
+            gpu=card(each["gpu"]),
+            memory=None,
+            zero_grad="end" if each["stratum"] == "Transformer" else "before-backward",
+            truth=int(each["ground_bytes"]),
+            ran_out=False,
+            peers={},
+        )
         for each in lines
-    ]  # fmt: skip
+    ]
 
 
 def card(name):
@@ -69,6 +82,7 @@ def row(line):
         ran_out=line["real_oom"] == "True",
         peers={name: int(bytes) if 0 < bytes else None for name, bytes in peers.items()},
         warned={"xMem": line["xmem_oom"] == "True"},
+        has_workspaces=bool(line["zero_grad_mode"]),
     )
 
 

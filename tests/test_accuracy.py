@@ -9,6 +9,7 @@ from conftest import ROOT, missing
 
 sys.path.insert(0, str(ROOT / "bench"))
 
+import accuracy  # noqa: E402
 import accuracy_tables as tables  # noqa: E402
 import published  # noqa: E402
 import score  # noqa: E402
@@ -21,8 +22,9 @@ def row(truth, peer=None, ran_out=False, is_transformer=True, name="model"):
     return score.Row(is_transformer, name, "SGD", 1, "RTX 3060", 12 * GIB, "end", truth, ran_out, peers)
 
 
-def report(reserved, verdict="fits"):
-    return {version: {"peak": {"reserved_bytes": reserved}, "verdict": verdict} for version in ["modelled", "9.26.0"]}
+def report(reserved, verdict="fits", before=0):
+    answer = {"peak": {"reserved_bytes": reserved}, "before_bytes": before, "verdict": verdict}
+    return dict.fromkeys(tables.VERSIONS, answer)
 
 
 def test_what_sums_up_errors():
@@ -56,8 +58,8 @@ def test_estimators_are_counted_by_their_own_answers():
 
 
 def test_a_median_beyond_its_bound_is_named():
-    found = [(row(100 * GIB, is_transformer=False), report(108 * GIB))]
-    assert tables.broken_bounds(found)[0].startswith("conv nets: the median error is 8.00%, it was at most 7%")
+    found = [(row(100 * GIB, is_transformer=False), report(108 * GIB, before=3 * GIB))]
+    assert tables.broken_bounds(found)[0].startswith("conv nets: the median error is 5.00%, it was at most 4%")
     assert tables.broken_bounds([(row(1000), report(1009))]) == []
 
 
@@ -76,9 +78,11 @@ def test_the_file_is_read():
     assert {row.zero_grad for row in rows} == {"start", "before-backward", "end"}
     # LLMem has nothing to say of conv nets and of T5.
     assert sum(row.peers["LLMem"] is not None for row in rows) == 6
+    assert sum(row.has_workspaces for row in rows) == 3
     # What decides how the runs are made is not what they are compared with.
-    apart = score.read_apart(ROOT / "bench" / "data" / "kept_apart.csv", 12 * GIB)
-    assert len(apart) == 6 and not {row.name for row in apart} & {row.name for row in rows if row.gpu == "RTX 3060"}
+    apart = score.read_apart(ROOT / "bench" / "data" / "kept_apart.csv")
+    assert (len(apart), sum(row.is_transformer for row in apart)) == (100, 6)
+    assert not {(row.name, row.gpu) for row in apart} & {(row.name, row.gpu) for row in rows}
 
 
 def test_results_keep_the_bounds():
@@ -91,13 +95,30 @@ def test_results_keep_the_bounds():
     assert published.broken(programs["rows"]) == []
 
 
-def test_a_row_end_to_end(fathom):
-    """T5-small at batch 29, which reserves 7 % more where a workspace lies in another block."""
+def test_what_was_on_the_card_before_is_taken_off():
+    found = [(row(9 * GIB, is_transformer=False), report(10 * GIB, before=1 * GIB))]
+    assert tables.estimate(*found[0]) == 9 * GIB
+    [line] = tables.of_rows(found).rows
+    assert line[3:6] == [10 * GIB, 1 * GIB, 0.0], "all that is reserved, what is taken off, and no error"
+
+
+@pytest.mark.parametrize(
+    ("model", "optimizer", "batch", "zero_grad", "truth", "off"),
+    [
+        # 532 MiB more if nobody tells cuBLAS anything: a workspace comes to lie in a large block.
+        ("T5-small", "AdamW", 35, "end", 7_302_283_264, -18),
+        ("ConvNeXtTiny", "RMSprop", 300, "before-backward", 4_840_226_816, -26),
+    ],
+)
+def test_a_run_of_a_real_card_to_the_mebibyte(fathom, model, optimizer, batch, zero_grad, truth, off):
+    """What is missing is what libraries take beside PyTorch; `bench/data/README.md` says how that is known."""
     python = ROOT / ".venvs" / "accuracy" / "bin" / "python"
     if not python.exists():
         missing(python, "make .venvs/accuracy/accuracy.stamp")
-    words = ("--model", "T5-small", "--optimizer", "AdamW", "--batch", "29")
-    flags = ("--gpu", "rtx4060", "--steps", "0", "--record", "off")
-    answer, done = fathom(python, ROOT / "bench" / "real_cards" / "train.py", *words, flags=flags)
+    words = ("--model", model, "--optimizer", optimizer, "--batch", batch, "--zero-grad", zero_grad)
+    flags = ("--gpu", "rtx3060-12g", "--steps", "0", "--record", "off")
+    env = accuracy.cudnn(tables.NEWEST) | {"CUBLAS_WORKSPACE_CONFIG": ":0:0"}
+    answer, done = fathom(python, accuracy.TRAIN, *map(str, words), flags=flags, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert abs(score.error(answer["peak"]["reserved_bytes"], 6_429_868_032)) < 0.01
+    before = [int(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("WHEN THE MONITOR BEGAN")]
+    assert (answer["peak"]["reserved_bytes"] - sum(before) - truth) / 2**20 == pytest.approx(off, abs=2)
