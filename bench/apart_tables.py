@@ -42,7 +42,8 @@ def of_probe(apart):
         rows.append([row.name, row.gpu, row.truth, before, off(ours, row), off(ours + before, row)])
     notes = [
         "Their loop for conv nets starts the monitor, a thread, and moves the model to the card at once; their loop for "
-        "transformers waits two seconds between the two. ConvNeXt needs next to no workspaces, so that little else is unknown.",
+        "transformers waits two seconds between the two. ConvNeXt needs next to no workspaces, so that little else is unknown. "
+        "What sets those rows apart that are not like the others is not known.",
     ]
     return Table("Rows kept apart: ConvNeXt, and what their monitor saw first", columns, rows, notes)
 
