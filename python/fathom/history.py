@@ -77,6 +77,7 @@ class History:
         else:  # before torch 2.8
             self.inner(None)
             self.inner(**self.settings)
+        self.scribe.history_cleared()
 
 
 def _snapshot(with_segments):

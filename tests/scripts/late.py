@@ -15,6 +15,8 @@ for step in range(16):
     if 5 <= step < 12:
         loss = loss + late(torch.randn(64, 1024, device="cuda")).sum()
     loss.backward()
+    if 8 <= step < 12:
+        raw.append(torch.cuda.caching_allocator_alloc(1 << 20))  # after a backward pass
     optimizer.step()
     optimizer.zero_grad()
     if step == 12:

@@ -52,6 +52,11 @@ impl Scribe {
         *lock(&self.history) = History { frames, is_quiet: false, on_streams };
     }
 
+    /// The history began anew, with frames.
+    fn history_cleared(&self) {
+        lock(&self.history).is_quiet = false;
+    }
+
     /// No frames are wanted from now on, since the part that runs says it all; whether they were.
     fn hush(&self, py: Python<'_>) -> PyResult<bool> {
         self.set_frames(py, false)
