@@ -64,6 +64,12 @@ def test_accumulation_does_not_double_gradients(fathom):
     assert held(once)["gradients"] <= sizes(done)["gradients"]
 
 
+def test_a_weight_says_which_node_keeps_it_too(fathom):
+    report, _ = fathom.script("owners", flags=("--steps", "0"))
+    [weight] = [row for row in report["tensors"] if row["name"] == "body.2.weight"]
+    assert {"category": "activations", "name": "AddmmBackward0.mat2 in body.2"} in weight["also"]
+
+
 def test_autocast_shows_the_casts(fathom):
     report, _ = fathom.script("owners", "--autocast", flags=("--steps", "0"))
     casts = [row for row in report["tensors"] if row["category"] == "casts"]

@@ -217,9 +217,6 @@ impl Scribe {
             return Ok(());
         }
         let is_ordinary = self.tensors.is_ordinary(tensor)?;
-        if is_ordinary && self.lock().saved.is_own(self.tensors.address(tensor)?) {
-            return Ok(());
-        }
         let py = tensor.py();
         let module = node.part.map_or(0, |(_, part)| part.module);
         let word = {

@@ -21,11 +21,6 @@ impl Saved {
         self.is_open = true;
     }
 
-    /// Whether a parameter lies there.
-    pub(crate) fn is_own(&self, address: u64) -> bool {
-        self.is_open && self.own.contains(&address)
-    }
-
     pub(crate) fn add(&mut self, start: u64, bytes: u64) {
         if self.is_open && !self.own.contains(&start) {
             self.storages.insert(start, bytes);
