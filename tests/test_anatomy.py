@@ -212,17 +212,6 @@ def test_what_begins_late_has_its_names_and_lines(fathom):
     assert held(report)["unknown"] == 0
 
 
-def test_threads_are_recorded_together(fathom):
-    """Each takes steps and writes to one file: none may wait for another that waits for it."""
-    report, done = fathom.script("threads", flags=("--steps", "0"))
-    assert "trained 4" in done.stdout and "recording ends here" not in done.stderr, done.stderr
-    assert report["steps"] == 30
-    held = {row["name"]: row["bytes"] for row in report["categories"]}
-    weights = sum(6 * width * (width + 1) * 4 for width in (128, 192, 256, 320))
-    assert held["weights"] == weights and held["optimizer"] == weights
-    assert held["unknown"] < report["peak"]["allocated_bytes"] / 100
-
-
 def test_a_killed_run_leaves_a_readable_recording(fathom, tmp_path):
     script = tmp_path / "killed.py"
     script.write_text(PHASES.split("    model.eval()")[0] + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")

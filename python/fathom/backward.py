@@ -47,12 +47,11 @@ class Backward:
         self.garbage.settle(is_over=True)
         self.garbage.uncounted(lambda: self.before_backward(roots, handles))
         scribe.enter(outer)
-        is_hushed = scribe.hush()  # a node says more than Python's frames, and its thread has none
+        was_loud = scribe.enter_backward()  # a node says more than Python's frames, and its thread has none
         try:
             return run()
         finally:
-            if is_hushed:
-                scribe.unhush()
+            scribe.leave_backward(was_loud)
             scribe.enter(outer)
             self.garbage.uncounted(lambda: self.after_backward(handles))
             scribe.enter(outer)

@@ -7,6 +7,7 @@ is on (gradients are added out of place, for one), and the peaks would not be it
 import functools
 import os
 import sys
+import threading
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -71,11 +72,44 @@ def install():
     global _mode
     if _mode is None:
         _mode = Functions()
-        _mode.__enter__()
+        enter_thread()
+        _follow_threads()
         os.register_at_fork(after_in_child=_forked)
         _step_aside()
         unseen.install()
     return _mode
+
+
+_thread = threading.local()
+
+
+def enter_thread():
+    """A mode is of one thread: this one has it from here on."""
+    if _mode is not None and not hasattr(_thread, "has_mode"):
+        _thread.has_mode = True
+        _mode.__enter__()
+
+
+def _leave_thread():
+    if hasattr(_thread, "has_mode"):
+        del _thread.has_mode
+        _mode.__exit__(None, None, None)
+
+
+def _follow_threads():
+    """Threads that begin have the mode. Daemons have it from their first model on (`recorder.py`): Python ends them
+    wherever they are, and those that only bring data to the card are better not in a function of ours then."""
+    inner = threading.Thread._bootstrap_inner
+
+    def _bootstrap_inner(thread):
+        if not thread.daemon:
+            enter_thread()
+        try:
+            inner(thread)
+        finally:
+            _leave_thread()
+
+    threading.Thread._bootstrap_inner = _bootstrap_inner
 
 
 def _forked():

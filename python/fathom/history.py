@@ -3,9 +3,11 @@
 A script that records history itself gets what it asks for: from then on nothing is cleared.
 """
 
+import contextlib
 import functools
 import inspect
 import sys
+import threading
 import types
 
 import torch
@@ -28,6 +30,10 @@ class History:
         known = inspect.signature(self.inner).parameters
         self.can_clear = "clear_history" in known
         self.is_shared = False
+        self.counters = [functools.partial(torch._C._cuda_memoryStats, device) for device in range(torch.cuda.device_count())]
+        self.whole = self.events = called_by(torch.cuda.memory._snapshot, "_cuda_memorySnapshot")
+        if CAN_CHOOSE_POOL:  # the segments of a pool that does not exist are none: half of the time is theirs
+            self.events = functools.partial(torch._C._cuda_memorySnapshot, NO_POOL)
         self.read = {}  # device -> events that were read and not cleared
         self.begin(WITHOUT_REQUESTS if "skip_actions" in known and scribe.sees_streams() else SETTINGS)
         torch.cuda.memory._record_memory_history = self.asked_by_script
@@ -35,6 +41,10 @@ class History:
     def begin(self, settings):
         self.settings = settings
         self.inner(**settings)
+        # Before torch 2.8 it is cleared when it ends.
+        self.clear = [self.directly(clear_history=True)] if self.can_clear else [self.directly(enabled=None), self.directly()]
+        if self.is_shared:
+            self.clear = []
         frames = None if self.is_shared else [self.directly(context=None), self.directly()]
         self.scribe.may_change_history(frames, None if settings is SETTINGS else self.see_requests)
 
@@ -43,15 +53,8 @@ class History:
         self.begin(SETTINGS)
 
     def directly(self, **changed):
-        """Begins, without torch's Python functions, which only put the arguments in order."""
-        inner, given = torch._C._cuda_record_memory_history, []
-        torch._C._cuda_record_memory_history = lambda *args: given.append(args)
-        try:
-            self.inner(**{**self.settings, **changed})
-        finally:
-            torch._C._cuda_record_memory_history = inner
-        [args] = given
-        return functools.partial(inner, *args)
+        """Begins, without torch's Python functions."""
+        return called_by(lambda: self.inner(**{**self.settings, **changed}), "_cuda_record_memory_history")
 
     def asked_by_script(self, enabled="all", *args, **kwargs):
         """The script wants to see all that happens."""
@@ -60,40 +63,39 @@ class History:
 
     def take(self, with_segments):
         """PyTorch's snapshot, with only the events that were not taken yet."""
-        snapshot = _snapshot(with_segments)
+        with without_compiler():
+            wanted = self.whole if with_segments else self.events
+            counters = self.counters if threading.active_count() > 1 else []
+            snapshot, is_cleared = self.scribe.take(wanted, counters, self.clear)
         traces = snapshot["device_traces"]
-        if self.is_shared or self.read:
-            fresh = [trace[self.read.get(device, 0):] for device, trace in enumerate(traces)]
-            self.read = {device: len(trace) for device, trace in enumerate(traces)}
-            snapshot["device_traces"] = fresh
-        if not self.is_shared:
-            self.read = {}
-            self.clear()
+        if self.read:
+            snapshot["device_traces"] = [trace[self.read.get(device, 0):] for device, trace in enumerate(traces)]
+        # What another thread did meanwhile is still to come.
+        self.read = {} if is_cleared else {device: len(trace) for device, trace in enumerate(traces)}
         return snapshot
 
-    def clear(self):
-        if self.can_clear:
-            self.inner(**self.settings, clear_history=True)
-        else:  # before torch 2.8
-            self.inner(None)
-            self.inner(**self.settings)
-        self.scribe.history_cleared()
 
-
-def _snapshot(with_segments):
-    """PyTorch asks its compiler for the sources of generated code and so imports it: a second or two for nothing if
-    nothing was compiled."""
+@contextlib.contextmanager
+def without_compiler():
+    """For a snapshot PyTorch asks its compiler for the sources of generated code and so imports it: a second or two for
+    nothing if nothing was compiled."""
     if "torch._inductor" in sys.modules:
-        return _of_memory(with_segments)
+        yield
+        return
     torch._inductor = types.SimpleNamespace()
     try:
-        return _of_memory(with_segments)
+        yield
     finally:
         del torch._inductor
 
 
-def _of_memory(with_segments):
-    """The segments of a pool that does not exist are none: half of the time is theirs."""
-    if with_segments or not CAN_CHOOSE_POOL:
-        return torch.cuda.memory._snapshot()
-    return torch._C._cuda_memorySnapshot(NO_POOL)
+def called_by(call, name):
+    """What a Python function of torch's calls, which only puts the arguments in order."""
+    inner, given = getattr(torch._C, name), []
+    setattr(torch._C, name, lambda *args: given.append(args))
+    try:
+        call()
+    finally:
+        setattr(torch._C, name, inner)
+    [args] = given
+    return functools.partial(inner, *args)

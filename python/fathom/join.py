@@ -16,11 +16,14 @@ class ByText:
     def __init__(self, devices):
         self.announce = torch._C._cuda_setMemoryMetadata
 
+    def begun(self):
+        return 0
+
     def serials(self, traces):
         """They are in the events."""
         return None
 
-    def forget(self):
+    def forget(self, begun):
         pass
 
 
@@ -28,14 +31,18 @@ class ByCount:
     is_text = False  # a free is only known to lie between two allocations
 
     def __init__(self, devices):
-        self.begun = []  # serial numbers
+        self.numbers = []  # serial numbers of the parts that began
         self.counts = {device: [] for device in range(devices)}
         self.seen = dict.fromkeys(self.counts, 0)  # allocations that were handed out before the history
 
     def announce(self, serial):
-        self.begun.append(serial)
+        self.numbers.append(serial)
         for device, counts in self.counts.items():
             counts.append(torch._C._cuda_memoryStats(device)["allocation"]["all"]["allocated"])
+
+    def begun(self):
+        """How many parts have begun that are not forgotten."""
+        return len(self.numbers)
 
     def serials(self, traces):
         """The serial number of each event of each card; 0 where it is not known."""
@@ -46,13 +53,15 @@ class ByCount:
         for event in trace:
             # An allocation is counted after its part began: the last part that began at this count.
             at = bisect.bisect_right(counts, count)
-            yield self.begun[at - 1] if at else 0
+            yield self.numbers[at - 1] if at else 0
             count += event["action"] == "alloc"
         self.seen[device] = count
 
-    def forget(self):
-        self.begun = self.begun[-1:]
-        self.counts = {device: counts[-1:] for device, counts in self.counts.items()}
+    def forget(self, begun):
+        """All but the last of so many parts, and those that began since."""
+        del self.numbers[: begun - 1]
+        for counts in self.counts.values():
+            del counts[: begun - 1]
 
 
 def make(devices):

@@ -17,7 +17,7 @@ from .areas import Areas, layout
 from .backward import Backward
 from .card_memory import allocated
 from .facts import LOOKS, Facts, may_enlarge
-from .functions import PLAIN
+from .functions import PLAIN, enter_thread
 from .graph import is_made
 from .guard import guarded
 from .modules import Modules
@@ -70,6 +70,7 @@ class Recorder:
         scribe = self.scribe
         outside = scribe.module()
         if outside == 0:
+            enter_thread()
             self.enter_model(module, args, kwargs)
         number, outer = scribe.enter_module(module)
         if number not in self.facts.asked:
@@ -164,12 +165,14 @@ class Recorder:
         if os.getpid() != self.pid:
             return None
         with self.draining:
+            cut = self.scribe.cut()
+            begun = self.join.begun()
             snapshot = self.history.take(with_segments=is_last)
             traces = snapshot["device_traces"]
             for device in range(len(traces)):
                 self.open(device)
-            self.scribe.write(traces, self.join.serials(traces), self.names.of_parameter)
-            self.join.forget()
+            self.scribe.write(cut, traces, self.join.serials(traces), self.names.of_parameter)
+            self.join.forget(begun)
         return snapshot["segments"]
 
     def open(self, device):

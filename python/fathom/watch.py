@@ -86,9 +86,11 @@ class Watch:
 
     def own_optimizers(self):
         """Those of this thread, if several threads train: the gradients of others may be written at this moment."""
-        every, this = list(self.optimizers.items()), threading.get_ident()
-        is_alone = len({thread for _, thread in every}) < 2
-        return [optimizer for optimizer, thread in every if is_alone or thread == this]
+        every = list(self.optimizers.items())
+        if len({thread for _, thread in every}) < 2:
+            return [optimizer for optimizer, _ in every]
+        others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
+        return [optimizer for optimizer, thread in every if thread not in others]
 
     def parameters(self):
         for optimizer in self.own_optimizers():

@@ -234,18 +234,15 @@ impl Scribe {
             let is_whole = form.is_some() && part.is(tensor);
             let mut state = self.lock();
             state.saved.add(start, bytes);
-            let category = Category::Activations;
-            state.note(device, address, What::Name { category, word });
-            if let Some(word) = area {
-                state.note(device, address, What::Area { word });
-            }
-            if let Some((dtype, shape)) = form.filter(|_| is_whole) {
-                let word = state.words.form(&dtype, &shape)?;
-                state.note(device, address, What::Tensor { word });
-            }
-            if let Some(word) = holder {
-                state.note(device, address, What::Holder { word });
-            }
+            let form = form.filter(|_| is_whole);
+            let form = form.map(|(dtype, shape)| state.words.form(&dtype, &shape)).transpose()?;
+            drop(state);
+            let name = What::Name { category: Category::Activations, word };
+            let area = area.map(|word| What::Area { word });
+            let form = form.map(|word| What::Tensor { word });
+            let holder = holder.map(|word| What::Holder { word });
+            let said = [Some(name), area, form, holder];
+            self.note(py, device, address, said.into_iter().flatten())?;
         }
         Ok(())
     }

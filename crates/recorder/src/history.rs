@@ -1,7 +1,11 @@
 //! What PyTorch's memory history says of events: as little as is needed at the moment.
 
+use std::sync::atomic::Ordering;
+
+use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::local;
 use crate::lock::lock;
 use crate::scribe::Scribe;
 
@@ -16,7 +20,56 @@ pub(crate) struct History {
     on_streams: Option<Py<PyAny>>,
 }
 
+/// A function or a backward pass that a thread is in: it may allocate at any moment, without the interpreter.
+pub(crate) struct Running<'a>(&'a Scribe);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.count_call(false);
+    }
+}
+
+/// No garbage is collected meanwhile.
+struct Uncollected {
+    was_enabled: bool,
+}
+
+impl Uncollected {
+    fn begin() -> Uncollected {
+        // SAFETY: methods of Python's call this, with the interpreter.
+        Uncollected { was_enabled: unsafe { ffi::PyGC_Disable() } != 0 }
+    }
+}
+
+impl Drop for Uncollected {
+    fn drop(&mut self) {
+        if self.was_enabled {
+            // SAFETY: as above.
+            unsafe { ffi::PyGC_Enable() };
+        }
+    }
+}
+
 impl Scribe {
+    pub(crate) fn running(&self) -> Running<'_> {
+        self.count_call(true);
+        Running(self)
+    }
+
+    fn count_call(&self, begins: bool) {
+        let change = if begins { usize::wrapping_add } else { usize::wrapping_sub };
+        local::with(self.id, |local| local.calls = change(local.calls, 1));
+        if begins {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.calls.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) == local::with(self.id, |local| local.calls)
+    }
+
     /// Allocations carry Python's frames from now on, or do not; answers `false` if that is so already, or not ours to say.
     pub(crate) fn set_frames(&self, py: Python<'_>, is_on: bool) -> PyResult<bool> {
         let mut history = lock(&self.history);
@@ -52,18 +105,41 @@ impl Scribe {
         *lock(&self.history) = History { frames, is_quiet: false, on_streams };
     }
 
-    /// The history began anew, with frames.
-    fn history_cleared(&self) {
-        lock(&self.history).is_quiet = false;
+    /// Takes the history, and clears it by calling `clear` in turn, unless another thread may have allocated meanwhile, or
+    /// has by PyTorch's own counters, which `stats` give if there is one; whether it was cleared.
+    fn take<'py>(
+        &self,
+        snapshot: &Bound<'py, PyAny>,
+        stats: Vec<Bound<'py, PyAny>>,
+        clear: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, bool)> {
+        // None of this is code of Python's, nor may it lead there: another thread could get the interpreter.
+        let _uncollected = Uncollected::begin();
+        let count = || stats.iter().map(|stats| stats.call0()).collect::<PyResult<Vec<_>>>();
+        let before = count()?;
+        let taken = snapshot.call0()?;
+        let mut is_cleared = !clear.is_empty() && self.is_alone();
+        for (before, after) in before.iter().zip(count()?) {
+            is_cleared = is_cleared && before.eq(after)?;
+        }
+        if is_cleared {
+            clear.iter().try_for_each(|clear| clear.call0().map(drop))?;
+            lock(&self.history).is_quiet = false; // it begins anew, with frames
+        }
+        Ok((taken, is_cleared))
     }
 
-    /// No frames are wanted from now on, since the part that runs says it all; whether they were.
-    fn hush(&self, py: Python<'_>) -> PyResult<bool> {
+    /// A backward pass begins: no frames are wanted, since its nodes say it all; whether they were.
+    fn enter_backward(&self, py: Python<'_>) -> PyResult<bool> {
+        self.count_call(true);
         self.set_frames(py, false)
     }
 
-    /// The opposite of `hush`.
-    fn unhush(&self, py: Python<'_>) -> PyResult<bool> {
-        self.set_frames(py, true)
+    fn leave_backward(&self, py: Python<'_>, was_loud: bool) -> PyResult<()> {
+        self.count_call(false);
+        if was_loud {
+            self.set_frames(py, true)?;
+        }
+        Ok(())
     }
 }

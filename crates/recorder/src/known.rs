@@ -10,7 +10,6 @@ pub(crate) type Casts = Map<u64, Vec<(u64, usize)>>;
 
 /// Of the events that are written together.
 pub(crate) struct Known<'py> {
-    pub(crate) casts: Casts,
     pub(crate) workspaces: Map<(u64, u64), &'static str>,
     pub(crate) waits: Option<Vec<(u64, u64)>>,
     /// Names of parameters, by their ids.
@@ -19,8 +18,13 @@ pub(crate) struct Known<'py> {
 
 impl Known<'_> {
     /// The name of a cast of this size in this part, which is then no longer waited for.
-    pub(crate) fn cast(&mut self, serial: u64, size: u64) -> PyResult<Option<String>> {
-        let Some(waiting) = self.casts.get_mut(&serial) else { return Ok(None) };
+    pub(crate) fn cast(
+        &self,
+        casts: &mut Casts,
+        serial: u64,
+        size: u64,
+    ) -> PyResult<Option<String>> {
+        let Some(waiting) = casts.get_mut(&serial) else { return Ok(None) };
         let Some(at) = waiting.iter().position(|(bytes, _)| *bytes == size) else {
             return Ok(None);
         };

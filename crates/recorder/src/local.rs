@@ -1,8 +1,10 @@
 //! Where a thread is.
 
 use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::parts::{NOTHING, PartNumber};
+use crate::parts::{NOTHING, PartNumber, Parts};
 
 /// Nodes of the backward pass are found again by their sequence numbers: of this many parts at least.
 const MEMORY: usize = 200_000;
@@ -11,6 +13,10 @@ const MEMORY: usize = 200_000;
 pub(crate) struct Local {
     /// The recorder that this is about; one after another may run in a process.
     scribe: u64,
+    /// The serial number of the part that runs; the scribe sees it too.
+    running: Arc<AtomicU64>,
+    /// Functions and backward passes that this thread is in.
+    pub(crate) calls: usize,
     /// The innermost module or node.
     pub(crate) part: PartNumber,
     /// The function that runs, by its number.
@@ -38,6 +44,21 @@ pub(crate) fn with<T>(scribe: u64, work: impl FnOnce(&mut Local) -> T) -> T {
 }
 
 impl Local {
+    /// The serial number of the part that this thread is in.
+    pub(crate) fn serial(&self) -> u64 {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    /// This thread begins a part.
+    pub(crate) fn begin(&self, parts: &mut Parts, part: PartNumber) -> u64 {
+        if Arc::weak_count(&self.running) == 0 {
+            parts.add_thread(Arc::downgrade(&self.running));
+        }
+        let serial = parts.begin(part);
+        self.running.store(serial, Ordering::Relaxed);
+        serial
+    }
+
     pub(crate) fn begin_function(&mut self, sequence: u64, part: PartNumber, function: u32) {
         if 2 * MEMORY < self.sequence.len() {
             self.sequence.drain(..self.sequence.len() - MEMORY);

@@ -33,10 +33,11 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// The notes of one card, in order of the parts that they follow.
-    pub(crate) fn of_device(&self, device: u16) -> Vec<Note> {
-        let mut taken: Vec<Note> =
-            self.list.iter().filter(|note| note.device == device).copied().collect();
+    /// Takes the notes made before the part `cut`, in order of the parts that they follow. What another thread has said
+    /// since may be of an allocation that is not in the history yet.
+    pub(crate) fn take(&mut self, cut: u64) -> Vec<Note> {
+        let is_taken = |note: &mut Note| note.serial < cut;
+        let mut taken: Vec<Note> = self.list.extract_if(.., is_taken).collect();
         taken.sort_by_key(|note| note.serial);
         taken
     }

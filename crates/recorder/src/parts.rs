@@ -1,5 +1,8 @@
 //! Parts of a script: what an allocation belongs to. Each time one begins, it gets a serial number.
 
+use std::sync::Weak;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::hash::Map;
 use crate::stacks::StackNumber;
 use crate::words::Word;
@@ -28,6 +31,10 @@ pub(crate) struct Parts {
     first: u64,
     /// Where this step begins in `begun`.
     older: usize,
+    /// The serial numbers of the parts that threads are in.
+    threads: Vec<Weak<AtomicU64>>,
+    /// Older parts that threads were still in when the history was last taken.
+    lasting: Map<u64, PartNumber>,
 }
 
 impl Default for Parts {
@@ -38,6 +45,8 @@ impl Default for Parts {
             begun: Vec::new(),
             first: 1,
             older: 0,
+            threads: Vec::new(),
+            lasting: Map::default(),
         }
     }
 }
@@ -76,12 +85,27 @@ impl Parts {
     }
 
     pub(crate) fn at(&self, serial: u64) -> Option<PartNumber> {
-        let place = serial.checked_sub(self.first)?;
+        let Some(place) = serial.checked_sub(self.first) else {
+            return self.lasting.get(&serial).copied();
+        };
         self.begun.get(usize::try_from(place).ok()?).copied()
     }
 
-    /// A step has been written: what was before it is forgotten.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn add_thread(&mut self, serial: Weak<AtomicU64>) {
+        self.threads.push(serial);
+    }
+
+    /// The parts that run now, of all threads: there may be more events of these.
+    pub(crate) fn running(&mut self) -> Vec<u64> {
+        self.threads.retain(|thread| thread.strong_count() > 0);
+        let serials = self.threads.iter().filter_map(Weak::upgrade);
+        serials.map(|serial| serial.load(Ordering::Relaxed)).collect()
+    }
+
+    /// A step has been written: what was before it is forgotten, but for the parts that ran when it was taken.
+    pub(crate) fn forget(&mut self, running: &[u64]) {
+        let lasting = running.iter().filter_map(|serial| Some((*serial, self.at(*serial)?)));
+        self.lasting = lasting.collect();
         self.begun.drain(..self.older);
         self.first += self.older as u64;
         self.older = self.begun.len();

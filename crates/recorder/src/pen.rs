@@ -50,20 +50,20 @@ impl Pen {
         })
     }
 
-    /// One part of the history, with the notes made during it.
+    /// One part of the history, and notes in order of the parts that they follow.
     pub(crate) fn write(
         &mut self,
         state: &mut State,
         trace: &Bound<'_, PyList>,
         serials: Option<Vec<u64>>,
-        known: &mut Known<'_>,
+        mut notes: Vec<Note>,
+        known: &Known<'_>,
     ) -> PyResult<()> {
         let entries: Vec<Entry<'_>> = trace.iter().map(Entry::read).collect::<PyResult<_>>()?;
         let serials = match serials {
             Some(serials) => serials,
             None => entries.iter().map(Entry::serial).collect::<PyResult<_>>()?,
         };
-        let mut notes = state.notes.of_device(self.device);
         let waiting = self.deferred(&entries, &serials, known.waits.as_deref(), &mut notes);
         let mut notes = notes.into_iter().peekable();
         for (index, (entry, serial)) in entries.iter().zip(serials).enumerate() {
@@ -91,14 +91,15 @@ impl Pen {
         entry: &Entry<'_>,
         event: Event,
         serial: u64,
-        known: &mut Known<'_>,
+        known: &Known<'_>,
     ) -> PyResult<()> {
         match event {
             Event::Alloc { address, size, stream, pool, .. } => {
                 let owner = self.owner(py, state, serial, entry)?;
                 self.file.event(&Event::Alloc { address, size, stream, owner, pool });
                 self.fresh.insert(address, size);
-                if state.notes.named.get(&address).is_some_and(|(_, at)| *at < serial) {
+                // Of threads, each has a serial number: the largest so far says when this is.
+                if state.notes.named.get(&address).is_some_and(|(_, at)| *at < self.position) {
                     state.notes.named.remove(&address);
                 }
                 self.known_at_once(state, serial, address, size, known)?;
@@ -129,11 +130,11 @@ impl Pen {
     /// Areas, casts of parameters and work areas of libraries are known when they are allocated.
     fn known_at_once(
         &mut self,
-        state: &State,
+        state: &mut State,
         serial: u64,
         address: u64,
         size: u64,
-        known: &mut Known<'_>,
+        known: &Known<'_>,
     ) -> PyResult<()> {
         if let Some(area) = state.areas.get(&serial) {
             let area = &state.area_list[*area as usize - 1];
@@ -147,7 +148,7 @@ impl Pen {
         if let Some(name) = known.workspaces.get(&(serial, address)) {
             self.name(address, Category::Workspace, name);
         }
-        if let Some(name) = known.cast(serial, size)? {
+        if let Some(name) = known.cast(&mut state.casts, serial, size)? {
             self.name(address, Category::Casts, &name);
         }
         Ok(())

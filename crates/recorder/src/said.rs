@@ -1,6 +1,7 @@
 //! What is said of tensors: what they are, and what they belong to.
 
 use std::collections::HashMap;
+use std::sync::MutexGuard;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,6 +11,7 @@ use recording::{Category, Phase};
 use crate::local;
 use crate::notes::{Note, What};
 use crate::scribe::Scribe;
+use crate::state::State;
 
 pub(crate) fn category(name: &str) -> PyResult<Category> {
     Category::from_name(name)
@@ -25,17 +27,43 @@ impl Scribe {
         if is_whole {
             let (device, address) = (tensors.device(tensor)?, tensors.address(tensor)?);
             let (dtype, shape) = tensors.form(tensor)?;
-            let mut state = self.lock();
-            let word = state.words.form(&dtype, &shape)?;
-            state.note(device, address, What::Tensor { word });
+            let word = self.lock().words.form(&dtype, &shape)?;
+            self.note(tensor.py(), device, address, [What::Tensor { word }])?;
         }
         Ok(is_whole)
+    }
+
+    /// Something is said of an address, after all that has happened so far.
+    pub(crate) fn note(
+        &self,
+        py: Python<'_>,
+        device: u16,
+        address: u64,
+        said: impl IntoIterator<Item = What>,
+    ) -> PyResult<()> {
+        let (mut state, serial) = self.now(py)?;
+        let notes = said.into_iter().map(|what| Note { serial, device, address, what });
+        state.notes.list.extend(notes);
+        Ok(())
+    }
+
+    /// The serial number of this thread's part, which begins again if another thread has begun one since: events of that
+    /// may have come before what is said now.
+    fn now(&self, py: Python<'_>) -> PyResult<(MutexGuard<'_, State>, u64)> {
+        let serial = local::with(self.id, |local| local.serial());
+        let state = self.lock();
+        if state.parts.serial() == serial {
+            return Ok((state, serial));
+        }
+        drop(state);
+        let serial = self.resume(py)?;
+        Ok((self.lock(), serial))
     }
 
     fn put(&self, tensor: &Bound<'_, PyAny>, what: What) -> PyResult<()> {
         for part in self.tensors.storages(tensor)? {
             let (device, address) = (self.tensors.device(&part)?, self.tensors.address(&part)?);
-            self.lock().note(device, address, what);
+            self.note(tensor.py(), device, address, [what])?;
         }
         Ok(())
     }
@@ -53,8 +81,8 @@ impl Scribe {
             let address = self.tensors.address(&part)?;
             // Of a view its own: gradients may share a bucket.
             seen(address, self.tensors.bytes(&part)?);
-            let mut state = self.lock();
-            let (word, serial) = (state.words.of(name), state.parts.serial());
+            let (mut state, serial) = self.now(tensor.py())?;
+            let word = state.words.of(name);
             let is_news = state.notes.is_news(address, word, serial, since);
             drop(state);
             if is_news {

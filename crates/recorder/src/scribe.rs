@@ -1,6 +1,6 @@
 //! Notes which part of the script runs, and what its tensors are.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use pyo3::prelude::*;
@@ -60,6 +60,8 @@ pub(crate) struct Scribe {
     pub(crate) fields: Mutex<FieldsOfTypes>,
     pub(crate) history: Mutex<History>,
     pub(crate) pens: Mutex<Map<u16, Pen>>,
+    /// Functions and backward passes that all threads are in.
+    pub(crate) calls: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -71,9 +73,9 @@ impl Scribe {
 
     /// From here on this thread's events belong to this part.
     pub(crate) fn begin(&self, py: Python<'_>, part: PartNumber) -> PyResult<u64> {
-        let area = local::with(self.id, |local| local.area);
         let mut state = self.lock();
-        let serial = state.parts.begin(part);
+        let (serial, area) =
+            local::with(self.id, |local| (local.begin(&mut state.parts, part), local.area));
         if area != 0 {
             state.areas.insert(serial, area);
         }
@@ -210,6 +212,7 @@ impl Scribe {
             fields: Mutex::default(),
             history: Mutex::default(),
             pens: Mutex::default(),
+            calls: AtomicUsize::new(0),
             state: Mutex::new(State::new(modules, sources)),
         })
     }

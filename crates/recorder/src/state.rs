@@ -6,7 +6,7 @@ use recording::Category;
 
 use crate::hash::Map;
 use crate::known::Casts;
-use crate::notes::{Note, Notes, What};
+use crate::notes::Notes;
 use crate::parts::Parts;
 use crate::saved::Saved;
 use crate::sources::Sources;
@@ -78,12 +78,6 @@ impl State {
             modules,
             sources,
         }
-    }
-
-    /// Something is said of an address in the part that runs.
-    pub(crate) fn note(&mut self, device: u16, address: u64, what: What) {
-        let serial = self.parts.serial();
-        self.notes.list.push(Note { serial, device, address, what });
     }
 
     /// The innermost line of the user's own code in a stack, as `train.py:12`.

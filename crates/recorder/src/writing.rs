@@ -44,17 +44,25 @@ impl Scribe {
         self.lock().parts.count()
     }
 
-    /// Writes what happened since the last time: the history of each card, and the serial numbers of its events where
-    /// they do not carry them. `names` has names of parameters by their ids.
+    /// What happened up to here will be taken and written: the serial number that is the first not to be, and those of
+    /// the parts that all threads are in, of which more may come.
+    fn cut(&self, py: Python<'_>) -> PyResult<(u64, Vec<u64>)> {
+        Ok((self.resume(py)?, self.lock().parts.running()))
+    }
+
+    /// Writes what was taken after the cut: the history of each card, and the serial numbers of its events where they
+    /// do not carry them. `names` has names of parameters by their ids.
     fn write(
         &self,
+        cut: (u64, Vec<u64>),
         traces: Vec<Bound<'_, PyList>>,
         serials: Option<Vec<Vec<u64>>>,
         names: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
+        let (cut, running) = cut;
         let mut serials = serials.map(Vec::into_iter);
-        let mut known = Known {
-            casts: std::mem::take(&mut self.lock().casts),
+        let notes = self.lock().notes.take(cut);
+        let known = Known {
             workspaces: self
                 .phantom
                 .as_ref()
@@ -69,13 +77,17 @@ impl Scribe {
         };
         for (device, trace) in traces.iter().enumerate() {
             let numbers = serials.as_mut().and_then(Iterator::next);
-            let write = |pen: &mut Pen| pen.write(&mut self.lock(), trace, numbers, &mut known);
-            self.with_pen(device as u16, write).transpose()?;
+            let device = device as u16;
+            let notes = notes.iter().filter(|note| note.device == device).copied().collect();
+            let write = |pen: &mut Pen| pen.write(&mut self.lock(), trace, numbers, notes, &known);
+            self.with_pen(device, write).transpose()?;
         }
         let mut state = self.lock();
-        state.notes.list.clear();
-        state.areas.clear();
-        state.parts.forget();
+        // Other threads go on meanwhile.
+        let is_left = |serial: &u64| *serial >= cut || running.contains(serial);
+        state.areas.retain(|serial, _| is_left(serial));
+        state.casts.retain(|serial, _| is_left(serial));
+        state.parts.forget(&running);
         Ok(())
     }
 

@@ -1,0 +1,97 @@
+"""Scripts with threads: what each does is recorded, and nothing is lost between them."""
+
+import pytest
+from test_anatomy import MIB, held
+
+VALUES = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+import torch
+
+def work():
+    numbers = torch.arange(10, device="cuda") * 2
+    found.append((numbers[numbers > 6].tolist(), numbers.sum().item()))
+
+found = []
+work()
+{start}
+print("found", len(found), found)
+assert len(found) > 1 and all(each == ([8, 10, 12, 14, 16, 18], 90) for each in found)
+"""
+
+# Another thread allocates, says what that is, and frees, at two moments after each step: before the history is cleared,
+# and before what was taken is written.
+MEANWHILE = """
+import torch
+from concurrent.futures import ThreadPoolExecutor
+from fathom import functions
+
+MIB = 1 << 20
+recorder, other = None, ThreadPoolExecutor(1)
+other.submit(print, "is there").result()
+
+def meanwhile():
+    kept.append(torch.empty(3 * MIB, dtype=torch.uint8, device="cuda"))
+    recorder.scribe.name("buffers", "made meanwhile", kept[-1])
+    kept.pop(0)
+
+def interrupted(inner):
+    def call(*args, **kwargs):
+        taken = inner(*args, **kwargs)
+        other.submit(meanwhile).result()
+        return taken
+    return call
+
+model = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+kept = [torch.empty(2 * MIB, dtype=torch.uint8, device="cuda")]
+recorder = functions.install().recorder
+inner = recorder.history.{moment}
+recorder.history.{moment} = interrupted(inner)
+for _ in range(5):
+    model(torch.randn(8, 64, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+recorder.history.{moment} = inner
+torch.empty(32 * MIB, dtype=torch.uint8, device="cuda")
+"""
+
+
+def no_replay_differs(report):
+    return not [note for note in report["notes"] if "replay" in note or "recorded" in note]
+
+
+def test_threads_are_recorded_together(fathom):
+    """Each takes steps and writes to one file: none may wait for another that waits for it."""
+    report, done = fathom.script("threads", flags=("--steps", "0"))
+    assert "trained 4" in done.stdout and "recording ends here" not in done.stderr, done.stderr
+    assert report["steps"] == 30 and no_replay_differs(report), report["notes"]
+    weights = sum(6 * width * (width + 1) * 4 for width in (128, 192, 256, 320))
+    assert held(report)["weights"] == weights and held(report)["optimizer"] == weights
+    assert held(report)["unknown"] == 0
+
+
+@pytest.mark.parametrize("moment", ["events", "take"])
+def test_what_a_thread_does_while_the_history_is_taken_is_kept(fathom, moment):
+    report, done = fathom.code(MEANWHILE.format(moment=moment), flags=("--steps", "0"))
+    assert done.returncode == 0 and "recording ends here" not in done.stderr, done.stderr
+    assert no_replay_differs(report), report["notes"]
+    # What the thread has freed is gone, and what it made last is there.
+    assert held(report)["buffers"] == 3 * MIB, report["categories"]
+    [tensor] = [row for row in report["tensors"] if row["name"] == "made meanwhile"]
+    assert tensor["operator"] == "empty", tensor
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "thread = threading.Thread(target=work); thread.start(); thread.join()",
+        "with ThreadPoolExecutor(2) as pool: list(pool.map(lambda _: work(), range(3)))",
+        "thread = threading.Thread(target=lambda: [torch.nn.Linear(1, 1)(torch.ones(1)), work()], daemon=True)\n"
+        "thread.start(); thread.join()",
+    ],
+    ids=["thread", "pool", "daemon"],
+)
+def test_small_values_are_true_in_threads(fathom, start):
+    _, done = fathom.code(VALUES.format(start=start))
+    assert done.returncode == 0 and "found" in done.stdout, done.stdout + done.stderr
