@@ -234,6 +234,11 @@ impl Functions {
         if small.tensors.is_bare(&result) && small.has_large(&result)? {
             return Ok(result);
         }
+        let is_bare_add =
+            call.function.is(&self.add) && call.kwargs.is_none_or(|kwargs| kwargs.is_empty());
+        if is_bare_add && small.count(call.args)? {
+            return Ok(result);
+        }
         if self.nothing_to_fill.bind(py).contains(call.function)?
             || call.shows_first(small, &result)?
         {
@@ -251,11 +256,6 @@ impl Functions {
             || named.map_or(Ok(false), |named| small.has_large(&named))?;
         if is_large {
             small.clear(call.args, &result)?;
-            return Ok(result);
-        }
-        let is_count =
-            call.function.is(&self.add) && call.kwargs.is_none_or(|kwargs| kwargs.is_empty());
-        if is_count && small.count(call.args)? {
             return Ok(result);
         }
         let fill = intern!(py, "fill");

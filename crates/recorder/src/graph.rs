@@ -213,10 +213,10 @@ impl Scribe {
         tensor: &Bound<'_, PyAny>,
         holder: Option<Word>,
     ) -> PyResult<()> {
-        if !self.tensors.is_cuda(tensor)? || self.tensors.elements(tensor)? == 0 {
+        let is_ordinary = self.tensors.is_ordinary(tensor)?;
+        if !is_ordinary && !self.tensors.is_cuda(tensor)? {
             return Ok(());
         }
-        let is_ordinary = self.tensors.is_ordinary(tensor)?;
         let py = tensor.py();
         let module = node.part.map_or(0, |(_, part)| part.module);
         let word = {
@@ -228,13 +228,15 @@ impl Scribe {
             if is_ordinary { vec![tensor.clone()] } else { self.tensors.storages(tensor)? };
         for part in parts {
             let tensors = &self.tensors;
-            let (device, address) = (tensors.device(&part)?, tensors.address(&part)?);
+            let (Some(device), own @ 1..) = (tensors.card(&part)?, tensors.bytes(&part)?) else {
+                continue;
+            };
+            let address = tensors.address(&part)?;
             let (start, bytes) = tensors.storage(&part)?;
-            let form = (tensors.bytes(&part)? == bytes).then(|| tensors.form(&part)).transpose()?;
-            let is_whole = form.is_some() && part.is(tensor);
+            let is_whole = own == bytes && part.is(tensor);
+            let form = is_whole.then(|| tensors.form(&part)).transpose()?;
             let mut state = self.lock();
             state.saved.add(start, bytes);
-            let form = form.filter(|_| is_whole);
             let form = form.map(|(dtype, shape)| state.words.form(&dtype, &shape)).transpose()?;
             drop(state);
             let name = What::Name { category: Category::Activations, word };

@@ -22,15 +22,17 @@ impl Scribe {
     /// Says what a tensor is, if it is a whole one on the card; whether it is.
     pub(crate) fn tensor(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
         let tensors = &self.tensors;
-        let is_whole =
-            tensors.is_ordinary(tensor)? && tensors.is_cuda(tensor)? && !tensors.is_view(tensor)?;
-        if is_whole {
-            let (device, address) = (tensors.device(tensor)?, tensors.address(tensor)?);
-            let (dtype, shape) = tensors.form(tensor)?;
-            let word = self.lock().words.form(&dtype, &shape)?;
-            self.note(tensor.py(), device, address, [What::Tensor { word }])?;
+        if !tensors.is_ordinary(tensor)? {
+            return Ok(false);
         }
-        Ok(is_whole)
+        let Some(device) = tensors.card(tensor)? else { return Ok(false) };
+        if tensors.is_view(tensor)? {
+            return Ok(false);
+        }
+        let (address, (dtype, shape)) = (tensors.address(tensor)?, tensors.form(tensor)?);
+        let word = self.lock().words.form(&dtype, &shape)?;
+        self.note(tensor.py(), device, address, [What::Tensor { word }])?;
+        Ok(true)
     }
 
     /// Something is said of an address, after all that has happened so far.
@@ -62,7 +64,8 @@ impl Scribe {
 
     fn put(&self, tensor: &Bound<'_, PyAny>, what: What) -> PyResult<()> {
         for part in self.tensors.storages(tensor)? {
-            let (device, address) = (self.tensors.device(&part)?, self.tensors.address(&part)?);
+            let (card, address) = (self.tensors.card(&part)?, self.tensors.address(&part)?);
+            let device = card.unwrap_or_default();
             self.note(tensor.py(), device, address, [what])?;
         }
         Ok(())

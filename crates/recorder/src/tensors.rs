@@ -129,9 +129,10 @@ impl Tensors {
         self.read(&self.elements, tensor)?.extract()
     }
 
-    pub(crate) fn device(&self, tensor: &Bound<'_, PyAny>) -> PyResult<u16> {
+    /// The card that it lies on, if it is on one.
+    pub(crate) fn card(&self, tensor: &Bound<'_, PyAny>) -> PyResult<Option<u16>> {
         let device: i32 = self.read(&self.device, tensor)?.extract()?;
-        Ok(device.max(0) as u16)
+        Ok(u16::try_from(device).ok())
     }
 
     pub(crate) fn dtype<'py>(&self, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
