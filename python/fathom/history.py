@@ -41,11 +41,13 @@ class History:
     def begin(self, settings):
         self.settings = settings
         self.inner(**settings)
-        # Before torch 2.8 it is cleared when it ends.
-        self.clear = [self.directly(clear_history=True)] if self.can_clear else [self.directly(enabled=None), self.directly()]
         if self.is_shared:
-            self.clear = []
-        frames = None if self.is_shared else [self.directly(context=None), self.directly()]
+            self.clear, frames = [], None
+        else:
+            on, off = self.directly(), self.directly(context=None)
+            # Before torch 2.8 it is cleared when it ends.
+            self.clear = [self.directly(clear_history=True)] if self.can_clear else [self.directly(enabled=None), on]
+            frames = [off, on]
         self.scribe.may_change_history(frames, None if settings is SETTINGS else self.see_requests)
 
     def see_requests(self):
@@ -82,11 +84,12 @@ def without_compiler():
     if "torch._inductor" in sys.modules:
         yield
         return
-    torch._inductor = types.SimpleNamespace()
+    torch._inductor = nothing = types.SimpleNamespace()
     try:
         yield
     finally:
-        del torch._inductor
+        if torch._inductor is nothing:  # else another thread has imported it meanwhile
+            del torch._inductor
 
 
 def called_by(call, name):
