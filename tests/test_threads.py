@@ -56,6 +56,51 @@ recorder.history.{moment} = inner
 torch.empty(32 * MIB, dtype=torch.uint8, device="cuda")
 """
 
+# A thread is in a module while others take steps, and allocates then; no function of torch says who it is.
+LASTING = """
+import threading
+import torch
+
+class Waits(torch.nn.Module):
+    def forward(self, x):
+        is_in.set()
+        may_go.wait()
+        torch.cuda.caching_allocator_alloc(5 << 20)
+        return x
+
+is_in, may_go = threading.Event(), threading.Event()
+model = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+other = threading.Thread(target=Waits(), args=(torch.ones(1, device="cuda"),))
+other.start()
+is_in.wait()
+for _ in range(5):
+    model(torch.randn(8, 64, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+may_go.set()
+other.join()
+torch.empty(32 << 20, dtype=torch.uint8, device="cuda")
+"""
+
+# A thread names what it has allocated in a part that began before the last one of another thread.
+LATER = """
+import torch
+from concurrent.futures import ThreadPoolExecutor
+from fathom import functions
+
+def unseen():
+    with torch._C.DisableTorchFunction():
+        tensor = torch.empty(3 << 20, dtype=torch.uint8, device="cuda")
+    functions.install().recorder.scribe.name("buffers", "made later", tensor)
+    return tensor
+
+other = ThreadPoolExecutor(1)
+other.submit(lambda: torch.ones(1, device="cuda")).result()
+kept = [torch.ones(1, device="cuda"), other.submit(unseen).result()]
+torch.empty(32 << 20, dtype=torch.uint8, device="cuda")
+"""
+
 
 def no_replay_differs(report):
     return not [note for note in report["notes"] if "replay" in note or "recorded" in note]
@@ -80,6 +125,17 @@ def test_what_a_thread_does_while_the_history_is_taken_is_kept(fathom, moment):
     assert held(report)["buffers"] == 3 * MIB, report["categories"]
     [tensor] = [row for row in report["tensors"] if row["name"] == "made meanwhile"]
     assert tensor["operator"] == "empty", tensor
+
+
+def test_a_part_lasts_as_long_as_its_thread_is_in_it(fathom):
+    report, done = fathom.code(LASTING, flags=("--steps", "0"))
+    assert done.returncode == 0 and no_replay_differs(report), done.stderr
+    assert {row["path"]: row["own_bytes"] for row in report["modules"]}.get("Waits") == 5 * MIB, report["modules"]
+
+
+def test_what_is_said_comes_after_what_it_is_said_of(fathom):
+    report, done = fathom.code(LATER)
+    assert done.returncode == 0 and held(report)["buffers"] == 3 * MIB, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

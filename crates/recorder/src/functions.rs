@@ -158,9 +158,9 @@ impl Functions {
         }
         // Its line is known: frames of each allocation would be gathered for nothing.
         let is_quiet = allocates && scribe.set_frames(py, false)?;
-        let running = scribe.running();
+        let in_call = scribe.in_call();
         let result = self.run(py, &call);
-        drop(running);
+        drop(in_call);
         if is_quiet {
             scribe.set_frames(py, true)?;
         }

@@ -21,11 +21,11 @@ pub(crate) struct History {
 }
 
 /// A function or a backward pass that a thread is in: it may allocate at any moment, without the interpreter.
-pub(crate) struct Running<'a>(&'a Scribe);
+pub(crate) struct InCall<'a>(&'a Scribe);
 
-impl Drop for Running<'_> {
+impl Drop for InCall<'_> {
     fn drop(&mut self) {
-        self.0.count_call(false);
+        self.0.count_calls(-1);
     }
 }
 
@@ -51,21 +51,17 @@ impl Drop for Uncollected {
 }
 
 impl Scribe {
-    pub(crate) fn running(&self) -> Running<'_> {
-        self.count_call(true);
-        Running(self)
+    pub(crate) fn in_call(&self) -> InCall<'_> {
+        self.count_calls(1);
+        InCall(self)
     }
 
-    fn count_call(&self, begins: bool) {
-        let change = if begins { usize::wrapping_add } else { usize::wrapping_sub };
-        local::with(self.id, |local| local.calls = change(local.calls, 1));
-        if begins {
-            self.calls.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.calls.fetch_sub(1, Ordering::Relaxed);
-        }
+    fn count_calls(&self, change: isize) {
+        local::with(self.id, |local| local.calls += change);
+        self.calls.fetch_add(change, Ordering::Relaxed);
     }
 
+    /// Whether no other thread is in a call.
     fn is_alone(&self) -> bool {
         self.calls.load(Ordering::Relaxed) == local::with(self.id, |local| local.calls)
     }
@@ -131,12 +127,12 @@ impl Scribe {
 
     /// A backward pass begins: no frames are wanted, since its nodes say it all; whether they were.
     fn enter_backward(&self, py: Python<'_>) -> PyResult<bool> {
-        self.count_call(true);
+        self.count_calls(1);
         self.set_frames(py, false)
     }
 
     fn leave_backward(&self, py: Python<'_>, was_loud: bool) -> PyResult<()> {
-        self.count_call(false);
+        self.count_calls(-1);
         if was_loud {
             self.set_frames(py, true)?;
         }

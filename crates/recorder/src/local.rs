@@ -16,7 +16,7 @@ pub(crate) struct Local {
     /// The serial number of the part that runs; the scribe sees it too.
     running: Arc<AtomicU64>,
     /// Functions and backward passes that this thread is in.
-    pub(crate) calls: usize,
+    pub(crate) calls: isize,
     /// The innermost module or node.
     pub(crate) part: PartNumber,
     /// The function that runs, by its number.

@@ -1,6 +1,6 @@
 //! Notes which part of the script runs, and what its tensors are.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use pyo3::prelude::*;
@@ -61,7 +61,7 @@ pub(crate) struct Scribe {
     pub(crate) history: Mutex<History>,
     pub(crate) pens: Mutex<Map<u16, Pen>>,
     /// Functions and backward passes that all threads are in.
-    pub(crate) calls: AtomicUsize,
+    pub(crate) calls: AtomicIsize,
     state: Mutex<State>,
 }
 
@@ -212,7 +212,7 @@ impl Scribe {
             fields: Mutex::default(),
             history: Mutex::default(),
             pens: Mutex::default(),
-            calls: AtomicUsize::new(0),
+            calls: AtomicIsize::new(0),
             state: Mutex::new(State::new(modules, sources)),
         })
     }
