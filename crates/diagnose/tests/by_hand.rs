@@ -65,6 +65,27 @@ fn replicas_of_data_parallel_are_found() {
     assert_eq!((counted, allocated), (56 << 20, 56 << 20));
 }
 
+/// Of convolutions, they have the form of kernels: no maps, and no matter of the batch.
+#[test]
+fn gradients_of_replicas_are_no_maps() {
+    let passing = r#"text 9 "ConvolutionBackward0"
+text 10 "float32[512, 256, 4, 4]"
+owner 4 module 3 operator 0 node 9 stack 0
+tensor 0x1000000 text 10
+phase backward step 1
+alloc 0x8000000 8388608 stream 0 owner 4
+tensor 0x8000000 text 10
+"#;
+    let text = format!("{}{passing}", REPLICAS.replace("SHAPE", "float32[4096, 2048]"));
+    let bytes = |class: &str, id: &str| -> u64 {
+        let (all, _) = findings(&text.replace("CLASS", class));
+        all.iter().filter(|finding| finding.id == id).map(|finding| finding.bytes).sum()
+    };
+    assert_eq!(bytes("DataParallel", "data-parallel"), 24 << 20);
+    assert_eq!(bytes("DataParallel", "feature-maps"), 0);
+    assert_eq!(bytes("Net", "feature-maps"), 8 << 20);
+}
+
 #[test]
 fn other_wrappers_are_not_accused() {
     let (all, _) = wrapped_in("DistributedDataParallel", "float32[4096, 2048]");
