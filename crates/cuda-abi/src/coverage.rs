@@ -29,13 +29,13 @@ pub fn rows() -> Vec<Row> {
         ($library:ident;
             answered { $($answer:path => fn $name:ident($($arguments:tt)*);)* }
             values { $($value:path => fn $vname:ident($($varguments:tt)*) -> $result:ty;)* }
-            silent { $($silent:ident,)* }
+            silent { $($checked:tt { $($silent:ident,)* })* }
             refused { $($refused:ident,)* }
         ) => {
             let library = stringify!($library);
             $(rows.push(Row { library, name: stringify!($name), treatment: Treatment::Answered(stringify!($answer)) });)*
             $(rows.push(Row { library, name: stringify!($vname), treatment: Treatment::Answered(stringify!($value)) });)*
-            $(rows.push(Row { library, name: stringify!($silent), treatment: Treatment::Silent });)*
+            $($(rows.push(Row { library, name: stringify!($silent), treatment: Treatment::Silent });)*)*
             $(rows.push(Row { library, name: stringify!($refused), treatment: Treatment::Refused });)*
         };
     }

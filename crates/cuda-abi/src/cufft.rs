@@ -6,13 +6,16 @@ macro_rules! cufft {
     ($then:ident) => {
         $then! { cufft;
             answered {
-                fft::create => fn cufftCreate(out: *mut c_int);
-                fft::make_plan => fn cufftXtMakePlanMany(plan: c_int, rank: c_int, lengths: *const i64, in_embed: Address, in_stride: i64, in_distance: i64, in_type: c_int, out_embed: Address, out_stride: i64, out_distance: i64, out_type: c_int, batch: i64, work: *mut usize, compute: c_int);
+                capture::set_plan_stream => fn cufftSetStream(plan: Plan, stream: Stream);
+                fft::create => fn cufftCreate(out: *mut Plan);
+                fft::destroy => fn cufftDestroy(plan: Plan);
+                fft::make_plan => fn cufftXtMakePlanMany(plan: Plan, rank: c_int, lengths: *const i64, in_embed: Address, in_stride: i64, in_distance: i64, in_type: c_int, out_embed: Address, out_stride: i64, out_distance: i64, out_type: c_int, batch: i64, work: *mut usize, compute: c_int);
             }
             values {}
             silent {
-                cufftDestroy, cufftSetAutoAllocation, cufftSetStream, cufftSetWorkArea,
-                cufftXtExec,
+                (plan: Plan) {
+                    cufftSetAutoAllocation, cufftSetWorkArea, cufftXtExec,
+                }
             }
             refused {}
         }

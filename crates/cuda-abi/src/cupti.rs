@@ -7,7 +7,7 @@ macro_rules! cupti {
         $then! { cupti;
             answered {
                 cupti::version => fn cuptiGetVersion(out: *mut c_uint);
-                cupti::subscribe => fn cuptiSubscribe(out: *mut Handle);
+                handles::create => fn cuptiSubscribe(out: *mut Subscriber);
                 cupti::next_record => fn cuptiActivityGetNextRecord(buffer: Address, size: usize, record: *mut Address);
                 cupti::dropped => fn cuptiActivityGetNumDroppedRecords(context: Handle, stream: c_uint, out: *mut usize);
                 cupti::device_id => fn cuptiGetDeviceId(context: Handle, out: *mut c_uint);
@@ -16,13 +16,18 @@ macro_rules! cupti {
             }
             values {}
             silent {
-                cuptiActivityDisable, cuptiActivityEnable,
-                cuptiActivityEnableCudaEventDeviceTimestamps, cuptiActivityEnableDriverApi,
-                cuptiActivityEnableRuntimeApi, cuptiActivityFlushAll,
-                cuptiActivityPopExternalCorrelationId, cuptiActivityPushExternalCorrelationId,
-                cuptiActivityRegisterCallbacks, cuptiActivityRegisterTimestampCallback,
-                cuptiActivitySetAttribute, cuptiEnableCallback, cuptiEnableDomain,
-                cuptiFinalize, cuptiUnsubscribe,
+                () {
+                    cuptiActivityDisable, cuptiActivityEnable,
+                    cuptiActivityEnableCudaEventDeviceTimestamps, cuptiActivityEnableDriverApi,
+                    cuptiActivityEnableRuntimeApi, cuptiActivityFlushAll,
+                    cuptiActivityPopExternalCorrelationId,
+                    cuptiActivityPushExternalCorrelationId, cuptiActivityRegisterCallbacks,
+                    cuptiActivityRegisterTimestampCallback, cuptiActivitySetAttribute,
+                    cuptiEnableCallback, cuptiEnableDomain, cuptiFinalize,
+                }
+                (subscriber: Ended<Subscriber>) {
+                    cuptiUnsubscribe,
+                }
             }
             refused {
                 cuptiEventGetAttribute, cuptiEventGetIdFromName, cuptiEventGroupGetAttribute,

@@ -6,41 +6,86 @@ macro_rules! cusparse {
     ($then:ident) => {
         $then! { cusparse;
             answered {
-                sparse::create => fn cusparseCreate(out: *mut Handle);
-                sparse::create => fn cusparseCreateBsrsm2Info(out: *mut Handle);
-                sparse::create => fn cusparseCreateBsrsv2Info(out: *mut Handle);
-                sparse::create => fn cusparseCreateCoo(out: *mut Handle);
-                sparse::create => fn cusparseCreateDnVec(out: *mut Handle);
-                sparse::create => fn cusparseCreateMatDescr(out: *mut Handle);
-                sparse::create => fn cusparseSpGEMM_createDescr(out: *mut Handle);
-                sparse::create => fn cusparseSpSM_createDescr(out: *mut Handle);
-                sparse::create => fn cusparseSpSV_createDescr(out: *mut Handle);
-                sparse::create => fn cusparseCreateDnMat(out: *mut Handle);
-                sparse::create_csr => fn cusparseCreateCsr(out: *mut Handle, rows: i64, columns: i64, count: i64);
-                sparse::size => fn cusparseSpMatGetSize(matrix: Handle, rows: *mut i64, columns: *mut i64, count: *mut i64);
-                sparse::work_11 => fn cusparseSDDMM_bufferSize(a1: Handle, a2: usize, a3: usize, a4: usize, a5: usize, a6: usize, a7: usize, a8: usize, a9: usize, a10: usize, out: *mut usize);
-                sparse::work_11 => fn cusparseSpMM_bufferSize(a1: Handle, a2: usize, a3: usize, a4: usize, a5: usize, a6: usize, a7: usize, a8: usize, a9: usize, a10: usize, out: *mut usize);
-                sparse::work_10 => fn cusparseSpMV_bufferSize(a1: Handle, a2: usize, a3: usize, a4: usize, a5: usize, a6: usize, a7: usize, a8: usize, a9: usize, out: *mut usize);
-                sparse::work_11 => fn cusparseSpSM_bufferSize(a1: Handle, a2: usize, a3: usize, a4: usize, a5: usize, a6: usize, a7: usize, a8: usize, a9: usize, a10: usize, out: *mut usize);
-                sparse::work_10 => fn cusparseSpSV_bufferSize(a1: Handle, a2: usize, a3: usize, a4: usize, a5: usize, a6: usize, a7: usize, a8: usize, a9: usize, out: *mut usize);
-                sparse::sort_work => fn cusparseXcoosort_bufferSizeExt(handle: Handle, m: c_int, n: c_int, count: c_int, rows: Address, columns: Address, out: *mut usize);
-                sparse::sort_work => fn cusparseXcsrsort_bufferSizeExt(handle: Handle, m: c_int, n: c_int, count: c_int, rows: Address, columns: Address, out: *mut usize);
+                capture::set_library_stream => fn cusparseSetStream(library: Sparse, stream: Stream);
+                handles::create => fn cusparseCreate(out: *mut Sparse);
+                handles::create => fn cusparseCreateBsrsm2Info(out: *mut BsrsmInfo);
+                handles::create => fn cusparseCreateBsrsv2Info(out: *mut BsrsvInfo);
+                sparse::create_matrix => fn cusparseCreateCoo(out: *mut SparseMatrix, rows: i64, columns: i64, count: i64);
+                handles::create => fn cusparseCreateDnVec(out: *mut DenseVector);
+                handles::create => fn cusparseCreateMatDescr(out: *mut MatrixDescriptor);
+                handles::create => fn cusparseSpGEMM_createDescr(out: *mut GemmDescriptor);
+                handles::create => fn cusparseSpSM_createDescr(out: *mut SmDescriptor);
+                handles::create => fn cusparseSpSV_createDescr(out: *mut SvDescriptor);
+                handles::create => fn cusparseCreateDnMat(out: *mut DenseMatrix);
+                sparse::create_matrix => fn cusparseCreateCsr(out: *mut SparseMatrix, rows: i64, columns: i64, count: i64);
+                sparse::destroy_matrix => fn cusparseDestroySpMat(matrix: Ended<SparseMatrix>);
+                sparse::size => fn cusparseSpMatGetSize(matrix: SparseMatrix, rows: *mut i64, columns: *mut i64, count: *mut i64);
+                sparse::work_11 => fn cusparseSDDMM_bufferSize(a1: Sparse, a2: usize, a3: usize, a4: usize, a5: usize, a6: usize, a7: usize, a8: usize, a9: usize, a10: usize, out: *mut usize);
+                sparse::work_11 => fn cusparseSpMM_bufferSize(a1: Sparse, a2: usize, a3: usize, a4: usize, a5: usize, a6: usize, a7: usize, a8: usize, a9: usize, a10: usize, out: *mut usize);
+                sparse::work_10 => fn cusparseSpMV_bufferSize(a1: Sparse, a2: usize, a3: usize, a4: usize, a5: usize, a6: usize, a7: usize, a8: usize, a9: usize, out: *mut usize);
+                sparse::work_11 => fn cusparseSpSM_bufferSize(a1: Sparse, a2: usize, a3: usize, a4: usize, a5: usize, a6: usize, a7: usize, a8: usize, a9: usize, a10: usize, out: *mut usize);
+                sparse::work_10 => fn cusparseSpSV_bufferSize(a1: Sparse, a2: usize, a3: usize, a4: usize, a5: usize, a6: usize, a7: usize, a8: usize, a9: usize, out: *mut usize);
+                sparse::sort_work => fn cusparseXcoosort_bufferSizeExt(handle: Sparse, m: c_int, n: c_int, count: c_int, rows: Address, columns: Address, out: *mut usize);
+                sparse::sort_work => fn cusparseXcsrsort_bufferSizeExt(handle: Sparse, m: c_int, n: c_int, count: c_int, rows: Address, columns: Address, out: *mut usize);
             }
             values {
                 error::sparse_text => fn cusparseGetErrorString(code: c_int) -> *const c_char;
             }
             silent {
-                cusparseCreateIdentityPermutation, cusparseCsrSetPointers,
-                cusparseCsrSetStridedBatch, cusparseDestroy, cusparseDestroyBsrsm2Info,
-                cusparseDestroyBsrsv2Info, cusparseDestroyDnMat, cusparseDestroyDnVec,
-                cusparseDestroyMatDescr, cusparseDestroySpMat, cusparseDnMatSetStridedBatch,
-                cusparseLtMatDescriptorDestroy, cusparseLtMatmulPlanDestroy, cusparseSDDMM,
-                cusparseSDDMM_preprocess, cusparseSetMatDiagType, cusparseSetMatFillMode,
-                cusparseSetMatIndexBase, cusparseSetMatType, cusparseSetPointerMode,
-                cusparseSetStream, cusparseSpGEMM_destroyDescr, cusparseSpMM, cusparseSpMV,
-                cusparseSpMatSetAttribute, cusparseSpSM_analysis, cusparseSpSM_destroyDescr,
-                cusparseSpSM_solve, cusparseSpSV_analysis, cusparseSpSV_destroyDescr,
-                cusparseSpSV_solve, cusparseXcoo2csr, cusparseXcoosortByRow, cusparseXcsrsort,
+                () {
+                    cusparseLtMatDescriptorDestroy, cusparseLtMatmulPlanDestroy,
+                }
+                (handle: Ended<Sparse>) {
+                    cusparseDestroy,
+                }
+                (info: Ended<BsrsmInfo>) {
+                    cusparseDestroyBsrsm2Info,
+                }
+                (info: Ended<BsrsvInfo>) {
+                    cusparseDestroyBsrsv2Info,
+                }
+                (matrix: Ended<DenseMatrix>) {
+                    cusparseDestroyDnMat,
+                }
+                (vector: Ended<DenseVector>) {
+                    cusparseDestroyDnVec,
+                }
+                (descriptor: Ended<MatrixDescriptor>) {
+                    cusparseDestroyMatDescr,
+                }
+                (descriptor: Ended<GemmDescriptor>) {
+                    cusparseSpGEMM_destroyDescr,
+                }
+                (descriptor: Ended<SmDescriptor>) {
+                    cusparseSpSM_destroyDescr,
+                }
+                (descriptor: Ended<SvDescriptor>) {
+                    cusparseSpSV_destroyDescr,
+                }
+                (matrix: SparseMatrix) {
+                    cusparseCsrSetPointers, cusparseCsrSetStridedBatch,
+                    cusparseSpMatSetAttribute,
+                }
+                (matrix: DenseMatrix) {
+                    cusparseDnMatSetStridedBatch,
+                }
+                (descriptor: MatrixDescriptor) {
+                    cusparseSetMatDiagType, cusparseSetMatFillMode, cusparseSetMatIndexBase,
+                    cusparseSetMatType,
+                }
+                (handle: Sparse, a_way: c_int, b_way: c_int, alpha: Address, a: DenseMatrix, b: DenseMatrix) {
+                    cusparseSDDMM, cusparseSDDMM_preprocess,
+                }
+                (handle: Sparse, a_way: c_int, b_way: c_int, alpha: Address, a: SparseMatrix, b: DenseMatrix) {
+                    cusparseSpMM, cusparseSpSM_analysis, cusparseSpSM_solve,
+                }
+                (handle: Sparse, way: c_int, alpha: Address, matrix: SparseMatrix, vector: DenseVector) {
+                    cusparseSpMV, cusparseSpSV_analysis, cusparseSpSV_solve,
+                }
+                (handle: Sparse) {
+                    cusparseCreateIdentityPermutation, cusparseSetPointerMode, cusparseXcoo2csr,
+                    cusparseXcoosortByRow, cusparseXcsrsort,
+                }
             }
             refused {
                 cusparseCbsrmm, cusparseCbsrmv, cusparseCbsrsm2_analysis,

@@ -6,16 +6,21 @@
 //!
 //! - `answered`: a function of the phantom gives a true answer;
 //! - `silent`: work handed to the device (kernels, matrix products), which the phantom accepts and
-//!   does not do: success, always;
+//!   does not do: success, if the arguments that stand before the names are in order;
 //! - `refused`: not simulated; says its name once and returns "not supported".
 //!
-//! Trailing arguments that the answer does not look at are left out of a row: the C calling
-//! convention lets a callee ignore them.
+//! The types say what is checked before the answer sees an argument: [`handles`] and [`checked`].
+//! Arguments after a semicolon are checked and not handed on. Trailing arguments that nobody looks at
+//! are left out of a row: the C calling convention lets a callee ignore them.
 
+pub mod cards;
+pub mod checked;
 pub mod coverage;
 pub mod environment;
+pub mod handles;
 pub mod status;
 pub mod types;
+pub mod work;
 
 mod cublas;
 mod cuda;

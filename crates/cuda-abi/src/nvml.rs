@@ -11,30 +11,30 @@ macro_rules! nvml {
                 nvml::init => fn nvmlInitWithFlags();
                 nvml::count => fn nvmlDeviceGetCount_v2(out: *mut c_uint);
                 nvml::count => fn nvmlDeviceGetCount(out: *mut c_uint);
-                nvml::by_index => fn nvmlDeviceGetHandleByIndex_v2(index: c_uint, out: *mut Handle);
-                nvml::by_index => fn nvmlDeviceGetHandleByIndex(index: c_uint, out: *mut Handle);
-                nvml::by_uuid => fn nvmlDeviceGetHandleByUUID(uuid: *const c_char, out: *mut Handle);
-                nvml::by_pci => fn nvmlDeviceGetHandleByPciBusId_v2(id: *const c_char, out: *mut Handle);
-                nvml::index => fn nvmlDeviceGetIndex(device: Handle, out: *mut c_uint);
-                nvml::index => fn nvmlDeviceGetMinorNumber(device: Handle, out: *mut c_uint);
-                nvml::name => fn nvmlDeviceGetName(device: Handle, out: *mut c_char, length: c_uint);
-                nvml::uuid => fn nvmlDeviceGetUUID(device: Handle, out: *mut c_char, length: c_uint);
-                nvml::memory => fn nvmlDeviceGetMemoryInfo(device: Handle, out: *mut NvmlMemory);
-                nvml::memory_v2 => fn nvmlDeviceGetMemoryInfo_v2(device: Handle, out: *mut NvmlMemory2);
-                nvml::utilization => fn nvmlDeviceGetUtilizationRates(device: Handle, out: *mut [c_uint; 2]);
-                nvml::temperature => fn nvmlDeviceGetTemperature(device: Handle, sensor: c_int, out: *mut c_uint);
-                nvml::power => fn nvmlDeviceGetPowerUsage(device: Handle, out: *mut c_uint);
-                nvml::clock => fn nvmlDeviceGetClockInfo(device: Handle, kind: c_int, out: *mut c_uint);
-                nvml::clock => fn nvmlDeviceGetMaxClockInfo(device: Handle, kind: c_int, out: *mut c_uint);
-                nvml::compute_capability => fn nvmlDeviceGetCudaComputeCapability(device: Handle, major: *mut c_int, minor: *mut c_int);
-                nvml::bus_width => fn nvmlDeviceGetMemoryBusWidth(device: Handle, out: *mut c_uint);
-                nvml::processes_v1 => fn nvmlDeviceGetComputeRunningProcesses(device: Handle, count: *mut c_uint, out: *mut [u64; 2]);
-                nvml::processes => fn nvmlDeviceGetComputeRunningProcesses_v3(device: Handle, count: *mut c_uint, out: *mut NvmlProcess);
-                nvml::processes => fn nvmlDeviceGetComputeRunningProcesses_v2(device: Handle, count: *mut c_uint, out: *mut NvmlProcess);
-                nvml::no_processes => fn nvmlDeviceGetGraphicsRunningProcesses_v3(device: Handle, count: *mut c_uint);
-                nvml::pci => fn nvmlDeviceGetPciInfo_v3(device: Handle, out: *mut NvmlPci);
+                nvml::by_index => fn nvmlDeviceGetHandleByIndex_v2(index: c_uint, out: *mut NvmlDevice);
+                nvml::by_index => fn nvmlDeviceGetHandleByIndex(index: c_uint, out: *mut NvmlDevice);
+                nvml::by_uuid => fn nvmlDeviceGetHandleByUUID(uuid: *const c_char, out: *mut NvmlDevice);
+                nvml::by_pci => fn nvmlDeviceGetHandleByPciBusId_v2(id: *const c_char, out: *mut NvmlDevice);
+                nvml::index => fn nvmlDeviceGetIndex(device: NvmlDevice, out: *mut c_uint);
+                nvml::index => fn nvmlDeviceGetMinorNumber(device: NvmlDevice, out: *mut c_uint);
+                nvml::name => fn nvmlDeviceGetName(device: NvmlDevice, out: *mut c_char, length: c_uint);
+                nvml::uuid => fn nvmlDeviceGetUUID(device: NvmlDevice, out: *mut c_char, length: c_uint);
+                nvml::memory => fn nvmlDeviceGetMemoryInfo(device: NvmlDevice, out: *mut NvmlMemory);
+                nvml::memory_v2 => fn nvmlDeviceGetMemoryInfo_v2(device: NvmlDevice, out: *mut NvmlMemory2);
+                nvml::utilization => fn nvmlDeviceGetUtilizationRates(device: NvmlDevice, out: *mut [c_uint; 2]);
+                nvml::temperature => fn nvmlDeviceGetTemperature(device: NvmlDevice, sensor: c_int, out: *mut c_uint);
+                nvml::power => fn nvmlDeviceGetPowerUsage(device: NvmlDevice, out: *mut c_uint);
+                nvml::clock => fn nvmlDeviceGetClockInfo(device: NvmlDevice, kind: c_int, out: *mut c_uint);
+                nvml::clock => fn nvmlDeviceGetMaxClockInfo(device: NvmlDevice, kind: c_int, out: *mut c_uint);
+                nvml::compute_capability => fn nvmlDeviceGetCudaComputeCapability(device: NvmlDevice, major: *mut c_int, minor: *mut c_int);
+                nvml::bus_width => fn nvmlDeviceGetMemoryBusWidth(device: NvmlDevice, out: *mut c_uint);
+                nvml::processes_v1 => fn nvmlDeviceGetComputeRunningProcesses(device: NvmlDevice, count: *mut c_uint, out: *mut [u64; 2]);
+                nvml::processes => fn nvmlDeviceGetComputeRunningProcesses_v3(device: NvmlDevice, count: *mut c_uint, out: *mut NvmlProcess);
+                nvml::processes => fn nvmlDeviceGetComputeRunningProcesses_v2(device: NvmlDevice, count: *mut c_uint, out: *mut NvmlProcess);
+                nvml::no_processes => fn nvmlDeviceGetGraphicsRunningProcesses_v3(device: NvmlDevice, count: *mut c_uint);
+                nvml::pci => fn nvmlDeviceGetPciInfo_v3(device: NvmlDevice, out: *mut NvmlPci);
                 nvml::not_on_this_card => fn nvmlDeviceGetNvLinkRemoteDeviceType();
-                nvml::fabric => fn nvmlDeviceGetGpuFabricInfoV(device: Handle, out: *mut [u32; 8]);
+                nvml::fabric => fn nvmlDeviceGetGpuFabricInfoV(device: NvmlDevice, out: *mut [u32; 8]);
                 nvml::driver_version => fn nvmlSystemGetDriverVersion(out: *mut c_char, length: c_uint);
                 nvml::driver_version => fn nvmlSystemGetNVMLVersion(out: *mut c_char, length: c_uint);
                 device::driver_version => fn nvmlSystemGetCudaDriverVersion(out: *mut c_int);
@@ -43,7 +43,11 @@ macro_rules! nvml {
             values {
                 error::nvml_text => fn nvmlErrorString(code: c_int) -> *const c_char;
             }
-            silent { nvmlShutdown, }
+            silent {
+                () {
+                    nvmlShutdown,
+                }
+            }
             refused {
                 nvmlDeviceGetFanSpeed, nvmlDeviceGetEnforcedPowerLimit,
                 nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetTotalEnergyConsumption,

@@ -7,16 +7,17 @@ macro_rules! nvrtc {
         $then! { nvrtc;
             answered {
                 nvrtc::version => fn nvrtcVersion(major: *mut c_int, minor: *mut c_int);
-                nvrtc::create => fn nvrtcCreateProgram(out: *mut Handle);
-                nvrtc::code_size => fn nvrtcGetPTXSize(program: Handle, out: *mut usize);
-                nvrtc::code_size => fn nvrtcGetCUBINSize(program: Handle, out: *mut usize);
-                nvrtc::code_size => fn nvrtcGetLTOIRSize(program: Handle, out: *mut usize);
-                nvrtc::code_size => fn nvrtcGetProgramLogSize(program: Handle, out: *mut usize);
-                nvrtc::code => fn nvrtcGetPTX(program: Handle, out: *mut u8);
-                nvrtc::code => fn nvrtcGetCUBIN(program: Handle, out: *mut u8);
-                nvrtc::code => fn nvrtcGetLTOIR(program: Handle, out: *mut u8);
-                nvrtc::code => fn nvrtcGetProgramLog(program: Handle, out: *mut u8);
-                nvrtc::lowered_name => fn nvrtcGetLoweredName(program: Handle, name: *const c_char, out: *mut *const c_char);
+                handles::create => fn nvrtcCreateProgram(out: *mut Program; source: NonNull);
+                nvrtc::destroy => fn nvrtcDestroyProgram(program: *mut Program);
+                nvrtc::code_size => fn nvrtcGetPTXSize(program: Program, out: *mut usize);
+                nvrtc::code_size => fn nvrtcGetCUBINSize(program: Program, out: *mut usize);
+                nvrtc::code_size => fn nvrtcGetLTOIRSize(program: Program, out: *mut usize);
+                nvrtc::code_size => fn nvrtcGetProgramLogSize(program: Program, out: *mut usize);
+                nvrtc::code => fn nvrtcGetPTX(program: Program, out: *mut u8);
+                nvrtc::code => fn nvrtcGetCUBIN(program: Program, out: *mut u8);
+                nvrtc::code => fn nvrtcGetLTOIR(program: Program, out: *mut u8);
+                nvrtc::code => fn nvrtcGetProgramLog(program: Program, out: *mut u8);
+                nvrtc::lowered_name => fn nvrtcGetLoweredName(program: Program, name: *const c_char, out: *mut *const c_char);
                 nvrtc::arch_count => fn nvrtcGetNumSupportedArchs(out: *mut c_int);
                 nvrtc::archs => fn nvrtcGetSupportedArchs(out: *mut c_int);
             }
@@ -24,7 +25,15 @@ macro_rules! nvrtc {
                 error::nvrtc_text => fn nvrtcGetErrorString(code: c_int) -> *const c_char;
             }
             silent {
-                nvrtcCompileProgram, nvrtcDestroyProgram, nvrtcAddNameExpression, __nvrtcCPEx,
+                () {
+                    __nvrtcCPEx,
+                }
+                (program: Program) {
+                    nvrtcCompileProgram,
+                }
+                (program: Program, name: NonNull) {
+                    nvrtcAddNameExpression,
+                }
             }
             refused {}
         }

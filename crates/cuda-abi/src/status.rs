@@ -4,7 +4,9 @@
 //! reads it when the process is gone. Only integers of fixed size, native endianness: both sides
 //! run on one machine. Names of refused functions follow as text in `notes`.
 
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+
+use crate::work::{KINDS, WorkReading, WorkStatus};
 
 /// How many cards one process can have.
 pub const MAX_DEVICES: usize = 16;
@@ -12,31 +14,26 @@ pub const MAX_DEVICES: usize = 16;
 /// Bytes of text that `notes` holds.
 pub const NOTES_BYTES: usize = 4096;
 
-/// First eight bytes of the file.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"FATHOM01");
+/// Bytes of text that `command` holds.
+pub const COMMAND_BYTES: usize = 256;
 
-/// Where convolution workspaces came from, the weakest answer given so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u32)]
-pub enum Workspaces {
-    /// No convolution asked for one.
-    None = 0,
-    /// All answers came from the real cuDNN for this card.
-    Exact = 1,
-    /// Some answers came from the phantom's model.
-    Modelled = 2,
-}
+/// First eight bytes of the file.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"FATHOM02");
 
 /// One card as one process used it; all in bytes.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct DeviceStatus {
+    /// One more than its number in the machine (`cuda_abi::cards`); 0 if the process does not see it.
+    pub card: AtomicU64,
     /// Memory this process holds now, without its context.
     pub used: AtomicU64,
     /// The most it ever held.
     pub peak: AtomicU64,
     /// Its context, once it has one.
     pub context: AtomicU64,
+    /// The context for which the card had no room.
+    pub context_refused: AtomicU64,
     /// Requests the card refused for lack of memory.
     pub refusals: AtomicU64,
     /// Size of the last refused request.
@@ -55,20 +52,26 @@ pub struct Status {
     pub magic: AtomicU64,
     /// Kernels, matrix products and graphs launched.
     pub launches: AtomicU64,
-    /// A [`Workspaces`] value.
-    pub workspaces: AtomicU32,
     /// Version of the real cuDNN that answered, 0 if none did.
     pub cudnn_version: AtomicU32,
     /// Large device buffers that were read back (as zeros).
     pub zero_reads: AtomicU64,
     /// Calls of functions that are not simulated.
     pub refused_calls: AtomicU64,
+    /// The process that started this one.
+    pub parent: AtomicU32,
+    /// Bytes of `command` in use.
+    pub command_length: AtomicU32,
+    /// The words of its command line, with blanks between them, as far as there is room.
+    pub command: [AtomicU8; COMMAND_BYTES],
     /// Per card.
     pub devices: [DeviceStatus; MAX_DEVICES],
+    /// Work areas of cuDNN's calls, by the number of their kind.
+    pub work: [WorkStatus; KINDS],
     /// Bytes of `notes` in use.
     pub notes_length: AtomicU32,
     /// Lines of text: names of refused functions.
-    pub notes: [std::sync::atomic::AtomicU8; NOTES_BYTES],
+    pub notes: [AtomicU8; NOTES_BYTES],
 }
 
 /// A page as the launcher reads it.
@@ -76,11 +79,14 @@ pub struct Status {
 #[allow(missing_docs, reason = "the fields of Status, as plain numbers")]
 pub struct Reading {
     pub launches: u64,
-    pub workspaces: u32,
     pub cudnn_version: u32,
     pub zero_reads: u64,
     pub refused_calls: u64,
+    pub parent: u32,
+    pub command: String,
     pub devices: Vec<DeviceReading>,
+    /// Only kinds of which there were calls.
+    pub work: Vec<WorkReading>,
     pub notes: String,
 }
 
@@ -88,9 +94,12 @@ pub struct Reading {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields of DeviceStatus, as plain numbers")]
 pub struct DeviceReading {
+    /// The card's number in the machine; `None` if the process does not see it.
+    pub card: Option<usize>,
     pub used: u64,
     pub peak: u64,
     pub context: u64,
+    pub context_refused: u64,
     pub refusals: u64,
     pub refused_bytes: u64,
     pub nccl: u64,
@@ -110,25 +119,44 @@ impl Reading {
         for index in 0..MAX_DEVICES {
             let at = offset_of!(Status, devices) + index * size_of::<DeviceStatus>();
             devices.push(DeviceReading {
+                card: long(at + offset_of!(DeviceStatus, card))?
+                    .checked_sub(1)
+                    .map(|card| card as usize),
                 used: long(at + offset_of!(DeviceStatus, used))?,
                 peak: long(at + offset_of!(DeviceStatus, peak))?,
                 context: long(at + offset_of!(DeviceStatus, context))?,
+                context_refused: long(at + offset_of!(DeviceStatus, context_refused))?,
                 refusals: long(at + offset_of!(DeviceStatus, refusals))?,
                 refused_bytes: long(at + offset_of!(DeviceStatus, refused_bytes))?,
                 nccl: long(at + offset_of!(DeviceStatus, nccl))?,
                 nccl_refused: long(at + offset_of!(DeviceStatus, nccl_refused))?,
             });
         }
-        let length = (short(offset_of!(Status, notes_length))? as usize).min(NOTES_BYTES);
-        let at = offset_of!(Status, notes);
+        let mut work = Vec::new();
+        for number in 0..KINDS {
+            let at = offset_of!(Status, work) + number * size_of::<WorkStatus>();
+            let numbers = [long(at)?, long(at + 8)?, long(at + 16)?, long(at + 24)?];
+            work.extend(WorkReading::parse(number, numbers));
+        }
+        work.retain(|reading| 0 < reading.exact.calls + reading.modelled.calls);
+        let text = |length: usize, at: usize, most: usize| {
+            let length = (short(length)? as usize).min(most);
+            Some(String::from_utf8_lossy(bytes.get(at..at + length)?).into_owned())
+        };
         Some(Reading {
             launches: long(offset_of!(Status, launches))?,
-            workspaces: short(offset_of!(Status, workspaces))?,
             cudnn_version: short(offset_of!(Status, cudnn_version))?,
             zero_reads: long(offset_of!(Status, zero_reads))?,
             refused_calls: long(offset_of!(Status, refused_calls))?,
+            parent: short(offset_of!(Status, parent))?,
+            command: text(
+                offset_of!(Status, command_length),
+                offset_of!(Status, command),
+                COMMAND_BYTES,
+            )?,
             devices,
-            notes: String::from_utf8_lossy(bytes.get(at..at + length)?).into_owned(),
+            work,
+            notes: text(offset_of!(Status, notes_length), offset_of!(Status, notes), NOTES_BYTES)?,
         })
     }
 }

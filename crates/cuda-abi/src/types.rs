@@ -222,6 +222,11 @@ pub struct MatmulHeuristic {
 #[derive(Clone, Copy)]
 pub struct UniqueId(pub [u8; 128]);
 
+/// `cudaIpcMemHandle_t` and `cudaIpcEventHandle_t`, passed by value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct IpcHandle(pub [u8; 64]);
+
 /// `CUmemAllocationProp`: kind of memory and where it lies; the rest is not looked at.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]

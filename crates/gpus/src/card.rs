@@ -7,6 +7,9 @@ use crate::architecture::Architecture;
 /// The memory of [`crate::unlimited`]: large, and yet small beside the address space of a process.
 pub const UNLIMITED_BYTES: u64 = 16 << 40;
 
+/// The catalogue's name for no card in particular.
+pub(crate) const NAMELESS: &str = "unlimited";
+
 /// How a number is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
@@ -51,6 +54,8 @@ pub struct Card {
     pub memory_bytes: u64,
     /// How `memory_bytes` is known.
     pub memory_known: Known,
+    /// Bytes that a desktop or other programs hold, as `--used` says; none in the catalogue.
+    pub used_bytes: u64,
     /// Bytes that the CUDA context of one process takes before its first allocation.
     ///
     /// With modules loaded lazily, the default since CUDA 12.2. It also depends on the driver and
@@ -95,14 +100,34 @@ impl Card {
         Card { memory_bytes: bytes, memory_known: Known::Given, ..self.clone() }
     }
 
+    /// The same card of which others hold so much already, as `--used` says.
+    pub fn with_used(&self, bytes: u64) -> Card {
+        Card { used_bytes: bytes, ..self.clone() }
+    }
+
     /// Whether this stands for "no card was chosen".
     pub fn is_unlimited(&self) -> bool {
         self.memory_bytes == UNLIMITED_BYTES
     }
 
-    /// Bytes that a process can allocate when it has the card for itself.
+    /// Bytes that a process can allocate: without its context and what others hold.
     pub fn usable_bytes(&self) -> u64 {
-        self.memory_bytes.saturating_sub(self.context_bytes)
+        self.available_bytes().saturating_sub(self.context_bytes)
+    }
+
+    /// Bytes that other programs leave to a run, contexts included.
+    pub fn available_bytes(&self) -> u64 {
+        self.memory_bytes.saturating_sub(self.used_bytes)
+    }
+
+    /// Whether only an amount of memory was asked for, whatever card it is on.
+    pub fn is_nameless(&self) -> bool {
+        self.name == NAMELESS
+    }
+
+    /// Whether two cards have the same chip, as far as libraries choose their kernels by it.
+    pub fn has_chip_of(&self, other: &Card) -> bool {
+        (self.compute_capability, self.sm_count) == (other.compute_capability, other.sm_count)
     }
 
     /// Threads that the whole card can hold.

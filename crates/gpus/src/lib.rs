@@ -13,12 +13,14 @@
 mod architecture;
 mod card;
 mod find;
+mod kernels;
 mod page;
 mod table;
 
 pub use architecture::{Architecture, architectures};
 pub use card::{Card, Known, UNLIMITED_BYTES};
 pub use find::{NotFound, find};
+pub use kernels::has_kernels;
 pub use page::markdown;
 
 /// Every card, in the order of the table: by product line, then by age and size.
@@ -38,7 +40,7 @@ pub fn default_architecture() -> &'static Architecture {
 pub fn unlimited() -> Card {
     const REASON: &str = "no card was chosen: 16 TiB, more than any process asks for";
     Card {
-        name: "unlimited",
+        name: card::NAMELESS,
         memory_bytes: UNLIMITED_BYTES,
         memory_known: Known::Assumed(REASON),
         ..unlimited_model().clone()

@@ -79,6 +79,7 @@ fn card(row: &'static str) -> Result<Card, Broken> {
         nominal_gib,
         memory_bytes,
         memory_known,
+        used_bytes: 0,
         context_bytes: context_mib << 20,
         context_known,
         compute_capability: architecture.compute_capability,

@@ -22,7 +22,7 @@ pub(crate) struct Arena {
     live: BTreeMap<u64, u64>,
     /// Bytes of the card in use, without the context.
     used: u64,
-    /// Bytes of the card that can be in use at once.
+    /// Bytes of the card that this process can have at once.
     capacity: u64,
 }
 
@@ -36,6 +36,11 @@ impl Arena {
 
     pub(crate) fn used(&self) -> u64 {
         self.used
+    }
+
+    /// What this process can have, now that others hold so much.
+    pub(crate) fn set_capacity(&mut self, capacity: u64) {
+        self.capacity = capacity;
     }
 
     pub(crate) fn available(&self) -> u64 {
@@ -166,7 +171,7 @@ fn insert_merged(ranges: &mut BTreeMap<u64, u64>, mut start: u64, mut length: u6
 
 /// How much of a reservation is really kept apart. PyTorch reserves a little more than the card has
 /// for each of its segments, which on a card without a limit is more than there are addresses.
-fn granted(size: u64) -> u64 {
+pub(crate) fn granted(size: u64) -> u64 {
     const MOST: u64 = 2 << 40;
     size.min(MOST).next_multiple_of(CHUNK)
 }

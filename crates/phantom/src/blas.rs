@@ -3,22 +3,36 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use cuda_abi::handles::Kind;
 use cuda_abi::types::{Address, Handle, MatmulHeuristic};
+use cuda_abi::work::Work;
 
 use crate::config;
-use crate::error::Answer;
-use crate::ffi::Raw;
-use crate::state::new_handle;
-use crate::workspaces;
+use crate::error::{Answer, Failure};
+use crate::ffi::{New, Raw};
+use crate::{capture, workspaces};
 
-pub(crate) fn create(out: &mut Handle) -> Answer {
-    *out = new_handle();
+/// What the first word of a descriptor in the caller's own memory says, together with its kind.
+const MARK: u64 = 0x6661_7468_6f6d_0000;
+
+/// Descriptors of cuBLASLt may lie in memory of the caller's: then their address is the handle.
+pub(crate) fn init(out: New<'_>, size: usize) -> Answer {
+    if size < size_of::<Handle>() {
+        return Err(Failure::InvalidValue);
+    }
+    *out.place = Handle((MARK | out.kind as u64) as usize);
     Ok(())
+}
+
+/// Whether a descriptor of this kind lies at an address.
+pub(crate) fn is_initialised(kind: Kind, handle: Handle) -> bool {
+    let word = Raw(handle.0 as *mut u64).read(1);
+    word.is_ok_and(|word| word.first() == Some(&(MARK | kind as u64)))
 }
 
 /// PyTorch brings the handle its workspace.
 pub(crate) fn set_workspace(_handle: Handle, workspace: Address, _size: usize) -> Answer {
-    workspaces::note(workspaces::Kind::Cublas, workspace.0);
+    workspaces::note(Work::Cublas, workspace.0);
     Ok(())
 }
 
@@ -34,15 +48,16 @@ pub(crate) fn lt_matmul(
     _b_layout: Handle,
     _beta: Handle,
     _c: Address,
-    _c_layout: Handle,
+    _c_layout: Option<Handle>,
     _d: Address,
     _d_layout: Handle,
     _algorithm: Handle,
     workspace: Address,
     _size: usize,
-    _stream: Handle,
+    stream: Handle,
 ) -> Answer {
-    workspaces::note(workspaces::Kind::Cublas, workspace.0);
+    capture::add_work(stream)?;
+    workspaces::note(Work::Cublas, workspace.0);
     Ok(())
 }
 
@@ -76,7 +91,8 @@ pub(crate) fn property(kind: c_int, out: &mut c_int) -> Answer {
     *out = match kind {
         0 => version / 1000,
         1 => version % 1000 / 10,
-        _ => 0,
+        2 => 0,
+        _ => return Err(Failure::InvalidValue),
     };
     Ok(())
 }
@@ -88,18 +104,18 @@ pub(crate) fn heuristic(
     _operation: Handle,
     _a: Handle,
     _b: Handle,
-    _c: Handle,
+    _c: Option<Handle>,
     _d: Handle,
-    _preference: Handle,
+    _preference: Option<Handle>,
     wanted: c_int,
     results: Raw<MatmulHeuristic>,
     found: &mut c_int,
 ) -> Answer {
-    *found = wanted.min(1);
-    if 0 < wanted {
-        results.write(&[MatmulHeuristic { waves: 1.0, ..MatmulHeuristic::default() }]);
+    if wanted < 1 || results.is_null() {
+        return Err(Failure::InvalidValue);
     }
-    Ok(())
+    *found = 1;
+    results.write(&[MatmulHeuristic { waves: 1.0, ..MatmulHeuristic::default() }])
 }
 
 #[allow(clippy::too_many_arguments, reason = "C signature")]
@@ -108,7 +124,7 @@ pub(crate) fn check(
     _operation: Handle,
     _a: Handle,
     _b: Handle,
-    _c: Handle,
+    _c: Option<Handle>,
     _d: Handle,
     _algorithm: Handle,
     result: &mut MatmulHeuristic,
@@ -116,6 +132,9 @@ pub(crate) fn check(
     *result = MatmulHeuristic { waves: 1.0, ..MatmulHeuristic::default() };
     Ok(())
 }
+
+/// No attribute is larger.
+const LARGEST_ATTRIBUTE: usize = 4096;
 
 /// Attributes of descriptors read as zero.
 pub(crate) fn attribute(
@@ -125,7 +144,10 @@ pub(crate) fn attribute(
     size: usize,
     written: Option<&mut usize>,
 ) -> Answer {
-    out.write_bytes(&vec![0; size]);
+    if LARGEST_ATTRIBUTE < size {
+        return Err(Failure::InvalidValue);
+    }
+    out.write_bytes(&vec![0; size])?;
     if let Some(written) = written {
         *written = size;
     }

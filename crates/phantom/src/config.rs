@@ -5,13 +5,11 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use cuda_abi::environment as name;
-use cuda_abi::status::MAX_DEVICES;
 use gpus::Card;
 
 /// The settings of this process.
 pub(crate) struct Config {
     pub(crate) card: Card,
-    pub(crate) device_count: usize,
     /// 1000 × major + 10 × minor.
     pub(crate) cuda_version: i32,
     pub(crate) cudnn_version: usize,
@@ -39,11 +37,6 @@ pub(crate) fn doorway() -> Option<PathBuf> {
     path(name::DOORWAY)
 }
 
-/// How many cards there are. Read apart from the settings too: libraries ask NVML for it while they are imported.
-pub(crate) fn device_count() -> usize {
-    number(name::DEVICES).map_or(1, |count| (count as usize).min(MAX_DEVICES))
-}
-
 /// For the doorway: whether the settings were read, so that a forked child cannot have others.
 #[unsafe(no_mangle)]
 pub extern "C" fn fathom_is_settled() -> i32 {
@@ -58,10 +51,14 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.trim().parse().ok()
 }
 
+/// A size as the launcher writes it: `25414860800B`.
+fn bytes(name: &str) -> Option<u64> {
+    env::var(name).ok()?.trim().trim_end_matches('B').parse().ok()
+}
+
 fn read() -> Config {
     Config {
-        card: card(number(name::MEMORY)),
-        device_count: device_count(),
+        card: card(bytes(name::MEMORY), bytes(name::USED)),
         cuda_version: number(name::CUDA).map_or(13020, |version| version as i32),
         cudnn_version: number(name::CUDNN_VERSION).map_or(99900, |version| version as usize),
         cudnn: path(name::CUDNN),
@@ -75,7 +72,7 @@ fn read() -> Config {
 }
 
 /// The launcher has checked the name; a wrong one here comes from a hand-set variable.
-fn card(memory_bytes: Option<u64>) -> Card {
+fn card(memory_bytes: Option<u64>, used_bytes: Option<u64>) -> Card {
     let name = env::var(name::GPU).unwrap_or_default();
     let mut card = match name.as_str() {
         "" | "unlimited" => gpus::unlimited(),
@@ -87,5 +84,5 @@ fn card(memory_bytes: Option<u64>) -> Card {
     if let Some(bytes) = memory_bytes {
         card = card.with_memory(bytes);
     }
-    card
+    card.with_used(used_bytes.unwrap_or(0))
 }

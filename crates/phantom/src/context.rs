@@ -4,15 +4,22 @@ use std::ffi::{c_int, c_uint};
 
 use cuda_abi::types::Handle;
 
-use crate::error::Answer;
+use crate::error::{Answer, Failure};
 use crate::{config, device, state};
 
+/// Handles of contexts: the ordinal is in them.
+const FIRST_HANDLE: usize = 0x6_0000_0000;
+
 fn handle_of(ordinal: c_int) -> Handle {
-    Handle(0x6_0000_0000 + 64 * (ordinal as usize + 1))
+    Handle(FIRST_HANDLE + 64 * (ordinal as usize + 1))
 }
 
-fn ordinal_of(context: Handle) -> c_int {
-    (context.0.saturating_sub(0x6_0000_0000) / 64) as c_int - 1
+/// The card whose context a handle is.
+pub(crate) fn ordinal_of(context: usize) -> Result<c_int, Failure> {
+    let ordinal = context.saturating_sub(FIRST_HANDLE) / 64;
+    let ordinal = c_int::try_from(ordinal).map_err(|_| Failure::InvalidContext)? - 1;
+    let is_ours = state::device(ordinal).is_ok() && handle_of(ordinal).0 == context;
+    if is_ours { Ok(ordinal) } else { Err(Failure::InvalidContext) }
 }
 
 pub(crate) fn primary_retain(out: &mut Handle, ordinal: c_int) -> Answer {
@@ -44,11 +51,8 @@ pub(crate) fn current(out: &mut Handle) -> Answer {
     Ok(())
 }
 
-pub(crate) fn set_current(context: Handle) -> Answer {
-    if context == Handle::default() {
-        return Ok(());
-    }
-    device::set_current(ordinal_of(context).max(0))
+pub(crate) fn set_current(context: Option<c_int>) -> Answer {
+    context.map_or(Ok(()), device::set_current)
 }
 
 pub(crate) fn device(out: &mut c_int) -> Answer {
@@ -60,12 +64,13 @@ pub(crate) fn flags(out: &mut c_uint) -> Answer {
     Ok(())
 }
 
-pub(crate) fn id(context: Handle, out: &mut u64) -> Answer {
-    *out = context.0 as u64;
+/// Without a context the current one is meant.
+pub(crate) fn id(context: Option<c_int>, out: &mut u64) -> Answer {
+    *out = handle_of(context.unwrap_or_else(device::current_ordinal)).0 as u64;
     Ok(())
 }
 
-pub(crate) fn api_version(_context: Handle, out: &mut c_uint) -> Answer {
+pub(crate) fn api_version(_context: Option<c_int>, out: &mut c_uint) -> Answer {
     *out = config::get().cuda_version as c_uint;
     Ok(())
 }

@@ -5,18 +5,12 @@ use std::ffi::{c_char, c_int, c_uint};
 use cuda_abi::types::{Address, Handle};
 
 use crate::error::{Answer, Failure};
-use crate::state::new_handle;
 
 /// CUPTI's version number of CUDA 12 and later.
 const VERSION: c_uint = 26;
 
 pub(crate) fn version(out: &mut c_uint) -> Answer {
     *out = VERSION;
-    Ok(())
-}
-
-pub(crate) fn subscribe(out: &mut Handle) -> Answer {
-    *out = new_handle();
     Ok(())
 }
 

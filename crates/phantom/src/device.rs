@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use cuda_abi::types::{DeviceProp12, DeviceProp13};
 use gpus::Architecture;
 
+use crate::cards::Turn;
 use crate::error::{Answer, Failure};
 use crate::ffi::{Raw, write_text};
 use crate::state::{self, phantom};
@@ -21,22 +22,50 @@ pub(crate) fn current_ordinal() -> c_int {
     CURRENT.get()
 }
 
-/// A card has a context from its first use on; the status page says how large it is.
+/// A card has a context from its first use on, if there is room for it.
 pub(crate) fn touch(index: usize) -> Answer {
-    let context = &status::page().devices[index].context;
-    if context.load(Relaxed) == 0 {
-        context.store(phantom()?.card.context_bytes, Relaxed);
+    if status::context_of(index) != 0 {
+        return Ok(());
     }
+    let phantom = phantom()?;
+    let bytes = phantom.card.context_bytes;
+    let turn = Turn::take();
+    turn.forget_the_dead();
+    let added =
+        turn.add_context(phantom.devices[index].card, bytes, phantom.card.available_bytes());
+    added.inspect_err(|_| status::note_refused_context(index, bytes))?;
+    status::page().devices[index].context.store(bytes, Relaxed);
     Ok(())
+}
+
+/// For the doorway: a card's total, and what a process takes from it before its first tensor. Unlike
+/// `cudaMemGetInfo` it makes no context on a card that is not used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fathom_card(total: *mut u64, context: *mut u64) {
+    let card = &config::get().card;
+    // SAFETY: the doorway passes two valid addresses.
+    unsafe {
+        total.write(card.memory_bytes);
+        context.write(card.context_bytes);
+    }
 }
 
 pub(crate) fn init() -> Answer {
     phantom().map(|_| ())
 }
 
+/// No card at all is an error of its own.
 pub(crate) fn count(out: &mut c_int) -> Answer {
     *out = phantom()?.devices.len() as c_int;
-    Ok(())
+    if *out == 0 { Err(Failure::NoDevice) } else { Ok(()) }
+}
+
+/// The driver wants to be initialised first; the runtime does so by itself.
+pub(crate) fn count_once_initialised(out: &mut c_int) -> Answer {
+    if !state::is_built() {
+        return Err(Failure::Initialization);
+    }
+    count(out)
 }
 
 pub(crate) fn current(out: &mut c_int) -> Answer {
@@ -68,16 +97,21 @@ pub(crate) fn total_memory(out: &mut usize, ordinal: c_int) -> Answer {
     Ok(())
 }
 
-/// Recognisable and different for each ordinal.
-pub(crate) fn uuid_of(ordinal: c_int) -> [u8; 16] {
+/// Recognisable and different for each card of the machine.
+fn uuid_of(card: usize) -> [u8; 16] {
     let mut uuid = *b"fathom-phantom-\0";
-    uuid[15] = ordinal as u8;
+    uuid[15] = card as u8;
     uuid
 }
 
+/// As tools print it.
+pub(crate) fn uuid_text(card: usize) -> String {
+    let hex: String = uuid_of(card).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
 pub(crate) fn uuid(out: &mut [u8; 16], ordinal: c_int) -> Answer {
-    state::device(ordinal)?;
-    *out = uuid_of(ordinal);
+    *out = uuid_of(state::device(ordinal)?.1.card);
     Ok(())
 }
 
@@ -95,21 +129,26 @@ pub(crate) fn can_access_peer(out: &mut c_int, ordinal: c_int, peer: c_int) -> A
     Ok(())
 }
 
-/// The bus address of a card: one bus per ordinal.
-pub(crate) fn pci_text(ordinal: c_int) -> String {
-    format!("0000:{:02X}:00.0", ordinal + 1)
+/// The number of a card's bus: each card of the machine has its own.
+pub(crate) fn bus_of(card: usize) -> c_int {
+    card as c_int + 1
+}
+
+/// The bus address of a card of the machine.
+pub(crate) fn pci_text(card: usize) -> String {
+    format!("0000:{:02X}:00.0", bus_of(card))
 }
 
 pub(crate) fn pci_bus_id(out: Raw<c_char>, length: c_int, ordinal: c_int) -> Answer {
-    state::device(ordinal)?;
-    write_text(out, length.max(0) as usize, &pci_text(ordinal))
+    let (_, device) = state::device(ordinal)?;
+    write_text(out, length.max(0) as usize, &pci_text(device.card))
 }
 
 pub(crate) fn by_pci_bus_id(out: &mut c_int, name: &CStr) -> Answer {
     let wanted = name.to_string_lossy().to_ascii_uppercase();
-    let count = phantom()?.devices.len() as c_int;
-    let found = (0..count).find(|ordinal| wanted.ends_with(&pci_text(*ordinal)[5..]));
-    *out = found.ok_or(Failure::InvalidDevice)?;
+    let mut devices = phantom()?.devices.iter();
+    let found = devices.position(|device| wanted.ends_with(&pci_text(device.card)[5..]));
+    *out = found.ok_or(Failure::InvalidDevice)? as c_int;
     Ok(())
 }
 
@@ -135,7 +174,7 @@ pub(crate) fn runtime_version(out: &mut c_int) -> Answer {
 
 /// Attributes have the same numbers in the driver and in the runtime.
 pub(crate) fn attribute(out: &mut c_int, attribute: c_int, ordinal: c_int) -> Answer {
-    state::device(ordinal)?;
+    let (_, device) = state::device(ordinal)?;
     let card = phantom()?.card;
     let arch = card.architecture();
     *out = match attribute {
@@ -152,7 +191,7 @@ pub(crate) fn attribute(out: &mut c_int, attribute: c_int, ordinal: c_int) -> An
         14 => 512,                             // texture alignment
         15 | 19 | 31 | 41 | 78 | 79 | 80 => 1, // overlap, map host, concurrent, unified addressing …
         16 => card.sm_count as c_int,
-        33 => ordinal + 1, // PCI bus
+        33 => bus_of(device.card), // PCI bus
         36 => card.memory_clock_khz as c_int,
         37 => card.memory_bus_bits as c_int,
         38 => card.l2_bytes as c_int,
@@ -186,7 +225,8 @@ macro_rules! fill_properties {
         for (to, from) in $out.name.iter_mut().zip(title.iter().chain(std::iter::repeat(&0))) {
             *to = *from as c_char;
         }
-        $out.uuid = uuid_of($ordinal);
+        let number = state::device($ordinal)?.1.card;
+        $out.uuid = uuid_of(number);
         $out.total_global_mem = card.memory_bytes as usize;
         $out.shared_mem_per_block = Architecture::SHARED_PER_BLOCK as usize;
         $out.regs_per_block = arch.registers_per_multiprocessor as c_int;
@@ -204,7 +244,7 @@ macro_rules! fill_properties {
         $out.multi_processor_count = card.sm_count as c_int;
         $out.can_map_host_memory = 1;
         $out.concurrent_kernels = 1;
-        $out.pci_bus_id = $ordinal + 1;
+        $out.pci_bus_id = bus_of(number);
         $out.async_engine_count = 2;
         $out.unified_addressing = 1;
         $out.memory_bus_width = card.memory_bus_bits as c_int;

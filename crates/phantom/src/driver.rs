@@ -2,11 +2,12 @@
 
 use std::ffi::{CStr, c_int, c_uint};
 
+use cuda_abi::handles::Kind;
 use cuda_abi::types::{Address, Handle};
 
 use crate::error::{Answer, Failure};
 use crate::export::driver_entry_point;
-use crate::state::new_handle;
+use crate::handles;
 
 /// Callers name functions without the version that their header would add.
 fn find(name: &CStr) -> Option<Address> {
@@ -70,7 +71,7 @@ pub(crate) fn export_table(out: &mut Address) -> Answer {
 /// The driver's log has nothing to say.
 pub(crate) fn register_log(_callback: Address, _data: Address, out: Option<&mut Handle>) -> Answer {
     if let Some(out) = out {
-        *out = new_handle();
+        *out = handles::make(Kind::LogCallback)?;
     }
     Ok(())
 }

@@ -1,23 +1,26 @@
-//! Events: complete as soon as they are recorded, with the host's time; or, if asked for, as late as
-//! a real card might complete them (`order.rs`).
+//! Events: complete as soon as they are recorded, unless the stream sleeps (`busy.rs`); or, if asked
+//! for, as late as a real card might complete them (`order.rs`).
 //!
 //! PyTorch's allocator asks whether events are complete before it takes back memory that other streams
 //! used. Each such question is noted, with the part of the script at which a real card would have had
 //! to say yes: the recording tells from it how much the peak depends on the order of work.
 
 use std::collections::BTreeMap;
-use std::ffi::c_int;
+use std::ffi::c_uint;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::Duration;
 
+use cuda_abi::handles::Kind;
 use cuda_abi::types::Handle;
 
+use crate::busy::{Busy, Moment};
 use crate::error::{Answer, Failure};
-use crate::order::{Order, Point};
-use crate::state::{lock, new_handle};
+use crate::order::{Order, Point, StreamName};
+use crate::state::lock;
+use crate::stream::EXTERNAL;
 use crate::workspaces::fathom_part;
-use crate::{config, device, graph, status};
+use crate::{capture, config, device, handles, status};
 
 /// The least time between two events. Kernels take none here, and what is left is noise: with a
 /// floor all trials of an autotuner tie, and it makes the same choice in every run.
@@ -31,7 +34,9 @@ const MOST: usize = 1 << 20;
 
 /// An event, as it was last recorded.
 struct Recorded {
-    at: Instant,
+    /// When it was recorded, and when it is complete.
+    at: Moment,
+    done: Moment,
     point: Point,
     part: u64,
     /// How often it was asked for since the last launch, and how many launches there were then.
@@ -49,6 +54,7 @@ pub struct Wait {
 struct Events {
     recorded: BTreeMap<Handle, Recorded>,
     order: Order,
+    busy: Busy,
     /// Asked for, and not certainly complete.
     open: Vec<(Point, u64)>,
     waits: Vec<Wait>,
@@ -57,6 +63,7 @@ struct Events {
 static EVENTS: Mutex<Events> = Mutex::new(Events {
     recorded: BTreeMap::new(),
     order: Order::new(),
+    busy: Busy::new(),
     open: Vec::new(),
     waits: Vec::new(),
 });
@@ -80,7 +87,7 @@ impl Events {
         self.settle();
     }
 
-    /// Notes the question, and says whether the event is certainly complete.
+    /// Notes the question, and says whether the event is complete.
     fn ask(&mut self, event: Handle) -> bool {
         let Some(recorded) = self.recorded.get_mut(&event) else { return true };
         let launches = status::page().launches.load(Relaxed);
@@ -88,55 +95,74 @@ impl Events {
         recorded.asked = (if launches == before { times + 1 } else { 1 }, launches);
         let is_first = before == 0 && times == 0;
         let (point, part, is_polled) = (recorded.point, recorded.part, PATIENCE < times);
+        let done = recorded.done;
         if is_polled {
+            self.busy.wait(done);
             self.wait(|order, now| order.wait(point, now));
         }
         if is_first && part != 0 && self.open.len() < MOST {
             self.open.push((point, part));
             self.settle();
         }
-        self.order.done_in(point).is_some()
+        let is_certain = self.order.done_in(point).is_some();
+        done <= self.busy.now() && (is_certain || !config::get().late_events)
     }
 }
 
 pub(crate) fn create(out: &mut Handle) -> Answer {
-    *out = new_handle();
+    *out = handles::make(Kind::Event)?;
     Ok(())
 }
 
 pub(crate) fn destroy(event: Handle) -> Answer {
     lock(&EVENTS).recorded.remove(&event);
-    graph::forget_event(event);
+    capture::forget_event(event);
     Ok(())
 }
 
+pub(crate) fn was_recorded(event: Handle) -> bool {
+    lock(&EVENTS).recorded.contains_key(&event)
+}
+
+pub(crate) fn record_with_flags(event: Handle, stream: Handle, flags: c_uint) -> Answer {
+    match flags & EXTERNAL != 0 && capture::is_of_capture(stream) {
+        true => capture::add_external_event(event, stream),
+        false => record(event, stream),
+    }
+}
+
 pub(crate) fn record(event: Handle, stream: Handle) -> Answer {
+    capture::record_event(event, stream)?;
     let mut events = lock(&EVENTS);
     let point = events.order.record((device::current_ordinal(), stream.0));
     let part = fathom_part.load(Relaxed);
-    events.recorded.insert(event, Recorded { at: Instant::now(), point, part, asked: (0, 0) });
-    drop(events);
-    graph::mark_event(event, stream);
+    let at = events.busy.now();
+    let done = events.busy.done_at(point.stream, at);
+    events.recorded.insert(event, Recorded { at, done, point, part, asked: (0, 0) });
     Ok(())
 }
 
 pub(crate) fn elapsed(out: &mut f32, start: Handle, end: Handle) -> Answer {
     let recorded = &lock(&EVENTS).recorded;
-    let time = |event| recorded.get(&event).map(|one| one.at).ok_or(Failure::InvalidHandle);
-    let (start, end) = (time(start)?, time(end)?);
-    let time = end.saturating_duration_since(start).as_secs_f32() * 1e3;
-    *out = time.max(LEAST_MILLISECONDS);
+    let one = |event| recorded.get(&event).ok_or(Failure::InvalidHandle);
+    let (start, end) = (one(start)?, one(end)?);
+    let time = end.done.saturating_sub(start.done).as_secs_f32() * 1e3;
+    let has_slept = end.at < end.done || start.at < start.done;
+    *out = if has_slept { time } else { time.max(LEAST_MILLISECONDS) };
     Ok(())
 }
 
 pub(crate) fn query(event: Handle) -> Answer {
+    capture::wait_for_event(event)?;
     let is_done = lock(&EVENTS).ask(event);
-    if is_done || !config::get().late_events { Ok(()) } else { Err(Failure::NotReady) }
+    if is_done { Ok(()) } else { Err(Failure::NotReady) }
 }
 
 pub(crate) fn wait(event: Handle) -> Answer {
+    capture::wait_for_event(event)?;
     let mut events = lock(&EVENTS);
-    if let Some(point) = events.recorded.get(&event).map(|recorded| recorded.point) {
+    if let Some((point, done)) = events.recorded.get(&event).map(|one| (one.point, one.done)) {
+        events.busy.wait(done);
         events.wait(|order, part| order.wait(point, part));
     }
     Ok(())
@@ -145,20 +171,40 @@ pub(crate) fn wait(event: Handle) -> Answer {
 /// What follows on the stream comes after the event.
 pub(crate) fn join(stream: Handle, event: Handle) {
     let mut events = lock(&EVENTS);
-    if let Some(point) = events.recorded.get(&event).map(|recorded| recorded.point) {
-        events.order.join((device::current_ordinal(), stream.0), point);
+    if let Some((point, done)) = events.recorded.get(&event).map(|one| (one.point, one.done)) {
+        let stream = (device::current_ordinal(), stream.0);
+        events.busy.join(stream, done);
+        events.order.join(stream, point);
     }
 }
 
+/// The stream has something to do for so long.
+pub(crate) fn keep_busy(stream: StreamName, time: Duration) {
+    lock(&EVENTS).busy.work(stream, time);
+}
+
+pub(crate) fn query_stream(stream: Handle) -> Answer {
+    capture::wait_for_stream(stream)?;
+    let is_busy = lock(&EVENTS).busy.is_busy((device::current_ordinal(), stream.0));
+    if is_busy { Err(Failure::NotReady) } else { Ok(()) }
+}
+
 pub(crate) fn wait_stream(stream: Handle) -> Answer {
-    let device: c_int = device::current_ordinal();
-    lock(&EVENTS).wait(|order, part| order.wait_stream((device, stream.0), part));
+    capture::wait_for_stream(stream)?;
+    let stream = (device::current_ordinal(), stream.0);
+    let mut events = lock(&EVENTS);
+    let done = events.busy.done_at(stream, Moment::ZERO);
+    events.busy.wait(done);
+    events.wait(|order, part| order.wait_stream(stream, part));
     Ok(())
 }
 
 pub(crate) fn wait_device() -> Answer {
-    let device: c_int = device::current_ordinal();
-    lock(&EVENTS).wait(|order, part| order.wait_device(device, part));
+    capture::wait_for_device()?;
+    let device = device::current_ordinal();
+    let mut events = lock(&EVENTS);
+    events.busy.wait_device(device);
+    events.wait(|order, part| order.wait_device(device, part));
     Ok(())
 }
 

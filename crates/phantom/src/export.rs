@@ -6,10 +6,12 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
+use cuda_abi::checked::*;
+use cuda_abi::handles::*;
 use cuda_abi::types::*;
 
 use crate::error::Library;
-use crate::ffi::{FromC, guard};
+use crate::ffi::{Check, FromC, guard};
 use crate::*;
 
 macro_rules! library {
@@ -25,6 +27,18 @@ macro_rules! library {
     (cudnn) => {
         Library::Cudnn
     };
+    (cusolver) => {
+        Library::Cusolver
+    };
+    (cusparse) => {
+        Library::Cusparse
+    };
+    (cufft) => {
+        Library::Cufft
+    };
+    (nvrtc) => {
+        Library::Nvrtc
+    };
     (nccl) => {
         Library::Nccl
     };
@@ -39,17 +53,31 @@ macro_rules! library {
     };
 }
 
+/// Work that is not done, if the arguments are in order.
+macro_rules! accepted {
+    ($library:ident $name:ident ($($argument:ident: $type:ty),*)) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            guard(library!($library), stringify!($name), || {
+                $(Check::check($argument)?;)*
+                Ok(())
+            })
+        }
+    };
+}
+
 macro_rules! export {
     ($library:ident;
-        answered { $($answer:path => fn $name:ident($($argument:ident: $type:ty),*);)* }
+        answered { $($answer:path => fn $name:ident($($argument:ident: $type:ty),* $(; $($checked:ident: $checked_type:ty),*)?);)* }
         values { $($value:path => fn $vname:ident($($vargument:ident: $vtype:ty),*) -> $result:ty;)* }
-        silent { $($silent:ident,)* }
+        silent { $($arguments:tt { $($silent:ident,)* })* }
         refused { $($refused:ident,)* }
     ) => {
         $(
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            pub unsafe extern "C" fn $name($($argument: $type,)* $($($checked: $checked_type),*)?) -> c_int {
                 guard(library!($library), stringify!($name), || {
+                    $($(Check::check($checked)?;)*)?
                     // SAFETY: the caller keeps the C function's contract.
                     $answer($(unsafe { FromC::from_c($argument) }?),*)
                 })
@@ -61,12 +89,7 @@ macro_rules! export {
                 $value($($vargument),*)
             }
         )*
-        $(
-            #[unsafe(no_mangle)]
-            pub extern "C" fn $silent() -> c_int {
-                0
-            }
-        )*
+        $($(accepted! { $library $silent $arguments })*)*
         $(
             #[unsafe(no_mangle)]
             pub extern "C" fn $refused() -> c_int {
@@ -82,14 +105,14 @@ macro_rules! entry_points {
     (cuda;
         answered { $($answer:path => fn $name:ident($($arguments:tt)*);)* }
         values {}
-        silent { $($silent:ident,)* }
+        silent { $($checked:tt { $($silent:ident,)* })* }
         refused { $($refused:ident,)* }
     ) => {
         /// The driver's functions by name, for callers that ask for their addresses.
         pub(crate) fn driver_entry_point(name: &str) -> Option<usize> {
             match name {
                 $(stringify!($name) => Some($name as *const () as usize),)*
-                $(stringify!($silent) => Some($silent as *const () as usize),)*
+                $($(stringify!($silent) => Some($silent as *const () as usize),)*)*
                 $(stringify!($refused) => Some($refused as *const () as usize),)*
                 _ => None,
             }

@@ -2,13 +2,16 @@
 //! reports of a kernel: the newest architecture in its binary that the card can run, not the card's.
 
 use std::collections::HashMap;
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::types::{Address, Handle};
 
 use crate::ffi::Raw;
-use crate::state::{lock, new_handle};
+use crate::state::lock;
+use crate::{busy, reach};
 
 /// What is at the address that a process registers; then comes the address of the container.
 const WRAPPER_MAGIC: u32 = 0x4662_43b1;
@@ -29,16 +32,32 @@ struct Registered {
 
 static REGISTERED: Mutex<Option<Registered>> = Mutex::new(None);
 
-/// Remembers where a binary is; nothing is read yet.
+/// Whether a kernel was registered.
+pub(crate) fn is_registered(function: Handle) -> bool {
+    let registered = lock(&REGISTERED);
+    registered.as_ref().is_some_and(|registered| registered.functions.contains_key(&function))
+}
+
+/// Remembers where a binary is; nothing is read yet. Its handle is no more than a number: a program
+/// registers its binaries before anything of CUDA is there.
 pub(crate) fn register(binary: Address) -> Handle {
-    let handle = new_handle();
+    static NEXT: AtomicUsize = AtomicUsize::new(0x5_0000_0000);
+    let handle = Handle(NEXT.fetch_add(64, Relaxed));
     let mut registered = lock(&REGISTERED);
     registered.get_or_insert_default().binaries.insert(handle, binary);
     handle
 }
 
 /// Remembers which binary a kernel is in.
-pub(crate) fn register_function(binary: Handle, function: Handle) -> c_int {
+pub(crate) fn register_function(
+    binary: Handle,
+    function: Handle,
+    _device: Address,
+    name: *const c_char,
+) -> c_int {
+    if let Some(name) = reach::text(name) {
+        busy::note_kernel(function, name);
+    }
     let mut registered = lock(&REGISTERED);
     registered.get_or_insert_default().functions.insert(function, binary);
     0
@@ -71,19 +90,20 @@ fn architectures(binary: Address) -> Vec<c_int> {
     if container == 0 || head[0] != CONTAINER_MAGIC {
         return Vec::new();
     }
-    let mut at = container + u64::from(head[1] >> 16);
-    let end = at + (u64::from(head[2]) | u64::from(head[3]) << 32);
+    let mut at = container.saturating_add(u64::from(head[1] >> 16));
+    let end = at.saturating_add(u64::from(head[2]) | u64::from(head[3]) << 32);
     let mut found = Vec::new();
     while at < end && found.len() < MOST_ENTRIES {
         let entry = words(at, ARCHITECTURE / 4 + 1);
         found.push(entry[ARCHITECTURE / 4] as c_int);
-        at += u64::from(entry[1]) + (u64::from(entry[2]) | u64::from(entry[3]) << 32);
+        let body = u64::from(entry[2]) | u64::from(entry[3]) << 32;
+        at = at.saturating_add(u64::from(entry[1])).saturating_add(body);
     }
     found
 }
 
 fn words(address: u64, count: usize) -> Vec<u32> {
-    let read = Raw(address as *mut u32).read(count);
+    let read = Raw(address as *mut u32).read(count).unwrap_or_default();
     if read.len() == count { read } else { vec![0; count] }
 }
 
@@ -106,7 +126,7 @@ mod tests {
         let wrapper = [WRAPPER_MAGIC, 1, address as u32, (address >> 32) as u32, 0, 0];
         let handle = register(Address(wrapper.as_ptr() as u64));
         let kernel = Handle(0x1234_5678);
-        register_function(handle, kernel);
+        register_function(handle, kernel, Address(0), std::ptr::null());
         let chosen = |card| architecture_of(kernel, card);
         assert_eq!(
             [chosen(70), chosen(75), chosen(89), chosen(90), chosen(121)],

@@ -42,6 +42,17 @@ pub(crate) fn note(start: u64, size: usize) {
     writes.ranges.insert(from, to);
 }
 
+/// Something else was written there: what was remembered of these bytes is gone.
+pub(crate) fn forget(start: u64, size: usize) {
+    let mut writes = lock(&WRITES);
+    let end = start + size as u64;
+    while let Some((&first, &last)) = writes.ranges.range(..end).next_back()
+        && start < last
+    {
+        writes.ranges.remove(&first);
+    }
+}
+
 /// Whether all `size` bytes at `start` were written since the last launch.
 pub(crate) fn covers(start: u64, size: usize) -> bool {
     let writes = lock(&WRITES);

@@ -1,161 +1,147 @@
-//! CUDA graphs: captures are tracked, since PyTorch's allocator asks for them; replays do nothing.
+//! CUDA graphs: the nodes that were captured into them, and in which order; replays do nothing.
+//! Captures themselves are in `capture.rs`.
 
-use std::collections::BTreeMap;
-use std::ffi::c_int;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 
-use cuda_abi::types::{Address, Handle};
+use cuda_abi::handles::Kind;
+use cuda_abi::types::Handle;
 
 use crate::error::{Answer, Failure};
 use crate::ffi::Raw;
-use crate::state::{lock, new_handle};
+use crate::state::lock;
+use crate::{capture, config, event, handles, launch, reads};
 
-/// A capture under way.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Capture {
-    id: u64,
-    graph: Handle,
-}
-
-/// Streams that capture, and events recorded inside a capture.
+/// Nodes of a graph, each with those that it comes after. Their handles end with them.
 #[derive(Default)]
-struct Captures {
-    streams: BTreeMap<Handle, Capture>,
-    events: BTreeMap<Handle, Capture>,
-    begun: u64,
+pub(crate) struct Nodes {
+    before: HashMap<Handle, Vec<Handle>>,
+    /// Events that a launch of the graph records.
+    pub(crate) events: Vec<Handle>,
 }
 
-static CAPTURES: Mutex<Captures> =
-    Mutex::new(Captures { streams: BTreeMap::new(), events: BTreeMap::new(), begun: 0 });
-
-pub(crate) fn capture_of(stream: Handle) -> Option<Capture> {
-    lock(&CAPTURES).streams.get(&stream).copied()
-}
-
-/// An event recorded on a capturing stream carries the capture.
-pub(crate) fn mark_event(event: Handle, stream: Handle) {
-    let mut captures = lock(&CAPTURES);
-    match captures.streams.get(&stream).copied() {
-        Some(capture) => captures.events.insert(event, capture),
-        None => captures.events.remove(&event),
-    };
-}
-
-/// A stream that waits for such an event takes part in the capture.
-pub(crate) fn join_capture(stream: Handle, event: Handle) {
-    let mut captures = lock(&CAPTURES);
-    if let Some(capture) = captures.events.get(&event).copied() {
-        captures.streams.entry(stream).or_insert(capture);
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        for node in self.before.keys() {
+            // Nobody else ends a node, so it is there.
+            let _ = handles::end(Kind::GraphNode, *node);
+        }
     }
 }
 
-pub(crate) fn forget_stream(stream: Handle) {
-    lock(&CAPTURES).streams.remove(&stream);
-}
-
-pub(crate) fn forget_event(event: Handle) {
-    lock(&CAPTURES).events.remove(&event);
-}
-
-pub(crate) fn is_capturing(stream: Handle, out: &mut c_int) -> Answer {
-    *out = c_int::from(capture_of(stream).is_some());
-    Ok(())
-}
-
-pub(crate) fn capture_info(
-    stream: Handle,
-    status: &mut c_int,
-    id: Option<&mut u64>,
-    graph: Option<&mut Handle>,
-    dependencies: Option<&mut Address>,
-    edges: Option<&mut Address>,
-    count: Option<&mut usize>,
-) -> Answer {
-    if let Some(edges) = edges {
-        *edges = Address(0);
+impl Nodes {
+    /// A new node that comes after these.
+    pub(crate) fn add(&mut self, before: &[Handle]) -> Result<Handle, Failure> {
+        let node = handles::make(Kind::GraphNode)?;
+        self.before.insert(node, before.to_vec());
+        Ok(node)
     }
-    capture_info_v2(stream, status, id, graph, dependencies, count)
-}
 
-pub(crate) fn capture_info_v2(
-    stream: Handle,
-    status: &mut c_int,
-    id: Option<&mut u64>,
-    graph: Option<&mut Handle>,
-    dependencies: Option<&mut Address>,
-    count: Option<&mut usize>,
-) -> Answer {
-    let capture = capture_of(stream);
-    *status = c_int::from(capture.is_some());
-    if let (Some(out), Some(capture)) = (id, capture) {
-        *out = capture.id;
+    /// What a node comes after.
+    pub(crate) fn before(&self, node: Handle) -> Option<Vec<Handle>> {
+        self.before.get(&node).cloned()
     }
-    if let (Some(out), Some(capture)) = (graph, capture) {
-        *out = capture.graph;
+
+    /// These nodes, and all that come before them.
+    pub(crate) fn up_to(&self, ends: &[Handle]) -> HashSet<Handle> {
+        let (mut found, mut open) = (HashSet::new(), ends.to_vec());
+        while let Some(node) = open.pop() {
+            if found.insert(node) {
+                open.extend(self.before.get(&node).into_iter().flatten());
+            }
+        }
+        found
     }
-    if let Some(dependencies) = dependencies {
-        *dependencies = Address(0);
-    }
-    if let Some(count) = count {
-        *count = 0;
-    }
-    Ok(())
 }
 
-fn begin(stream: Handle, graph: Handle) -> Answer {
-    let mut captures = lock(&CAPTURES);
-    if captures.streams.contains_key(&stream) {
-        return Err(Failure::InvalidValue);
-    }
-    captures.begun += 1;
-    let capture = Capture { id: captures.begun, graph };
-    captures.streams.insert(stream, capture);
-    Ok(())
+/// Graphs that were captured, and the events of those that can be launched.
+struct Graphs {
+    captured: BTreeMap<Handle, Nodes>,
+    executable: BTreeMap<Handle, Vec<Handle>>,
 }
 
-pub(crate) fn begin_capture(stream: Handle) -> Answer {
-    begin(stream, new_handle())
-}
+static GRAPHS: Mutex<Graphs> =
+    Mutex::new(Graphs { captured: BTreeMap::new(), executable: BTreeMap::new() });
 
-pub(crate) fn begin_capture_to_graph(stream: Handle, graph: Handle) -> Answer {
-    begin(stream, graph)
-}
-
-pub(crate) fn end_capture(stream: Handle, out: &mut Handle) -> Answer {
-    let mut captures = lock(&CAPTURES);
-    let capture = captures.streams.remove(&stream).ok_or(Failure::InvalidValue)?;
-    captures.streams.retain(|_, other| *other != capture);
-    captures.events.retain(|_, other| *other != capture);
-    *out = capture.graph;
-    Ok(())
-}
-
-/// The caller's wish becomes the mode; the old one was "global".
-pub(crate) fn exchange_mode(mode: &mut c_int) -> Answer {
-    *mode = 0;
-    Ok(())
-}
-
-pub(crate) fn make_handle(out: &mut Handle) -> Answer {
-    *out = new_handle();
-    Ok(())
+/// A capture has ended; a graph can have several.
+pub(crate) fn keep(graph: Handle, mut nodes: Nodes) {
+    let mut graphs = lock(&GRAPHS);
+    let kept = graphs.captured.entry(graph).or_default();
+    kept.before.extend(std::mem::take(&mut nodes.before));
+    kept.events.append(&mut nodes.events);
 }
 
 pub(crate) fn create(out: &mut Handle) -> Answer {
-    make_handle(out)
-}
-
-pub(crate) fn instantiate(out: &mut Handle, _graph: Handle) -> Answer {
-    make_handle(out)
-}
-
-/// A captured graph is never empty, or PyTorch would warn about it.
-pub(crate) fn nodes(_graph: Handle, nodes: Raw<Handle>, count: &mut usize) -> Answer {
-    nodes.write(&[new_handle()]);
-    *count = 1;
+    *out = handles::make(Kind::Graph)?;
     Ok(())
 }
 
-pub(crate) fn destroy(_graph: Handle) -> Answer {
+pub(crate) fn instantiate(out: &mut Handle, graph: Handle) -> Answer {
+    *out = handles::make(Kind::GraphExec)?;
+    let mut graphs = lock(&GRAPHS);
+    let events = graphs.captured.get(&graph).map(|nodes| nodes.events.clone()).unwrap_or_default();
+    graphs.executable.insert(*out, events);
+    Ok(())
+}
+
+/// The work of a graph takes no time; the events in it are recorded, if they are still there.
+pub(crate) fn launch(graph: Handle, stream: Handle) -> Answer {
+    capture::add_work(stream)?;
+    let events = lock(&GRAPHS).executable.get(&graph).cloned().unwrap_or_default();
+    for event in events {
+        if handles::check(Kind::Event, event).is_ok() {
+            event::record(event, stream)?;
+        }
+    }
+    reads::graph_launched();
+    launch::kernel()
+}
+
+/// PyTorch warns of a graph that is empty. Of one that was made by hand nothing is known: it gets a node.
+pub(crate) fn nodes(graph: Handle, out: Raw<Handle>, count: &mut usize) -> Answer {
+    let mut graphs = lock(&GRAPHS);
+    let nodes = match graphs.captured.entry(graph) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(place) => {
+            let mut nodes = Nodes::default();
+            nodes.add(&[])?;
+            place.insert(nodes)
+        }
+    };
+    let all: Vec<Handle> = nodes.before.keys().copied().collect();
+    fill(&all, out, count)
+}
+
+/// As many handles as there is room for; a null array only gets the count.
+fn fill(all: &[Handle], out: Raw<Handle>, count: &mut usize) -> Answer {
+    out.write(&all[..all.len().min(*count)])?;
+    *count = all.len();
+    Ok(())
+}
+
+/// CUDA 13 has an array of edges before the count.
+pub(crate) fn dependencies(
+    node: Handle,
+    out: Raw<Handle>,
+    third: Raw<usize>,
+    fourth: Raw<usize>,
+) -> Answer {
+    let count = if config::get().cuda_version < 13000 { third } else { fourth };
+    let found = capture::dependencies(node)
+        .or_else(|| lock(&GRAPHS).captured.values().find_map(|nodes| nodes.before(node)))
+        .ok_or(Failure::InvalidValue)?;
+    let mut room = count.read(1)?.first().copied().ok_or(Failure::InvalidValue)?;
+    fill(&found, out, &mut room)?;
+    count.write(&[room])
+}
+
+pub(crate) fn destroy(graph: Handle) -> Answer {
+    lock(&GRAPHS).captured.remove(&graph);
+    Ok(())
+}
+
+pub(crate) fn destroy_executable(graph: Handle) -> Answer {
+    lock(&GRAPHS).executable.remove(&graph);
     Ok(())
 }

@@ -5,17 +5,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::types::Handle;
 
-use crate::error::Answer;
+use crate::error::{Answer, Failure};
 use crate::state::phantom;
 use crate::status;
 
 pub(crate) fn kernel() -> Answer {
     status::page().launches.fetch_add(1, Relaxed);
     Ok(())
-}
-
-pub(crate) fn push_configuration() -> c_int {
-    0
 }
 
 /// Blocks per SM by threads, shared memory and the architecture's own bound.
@@ -25,9 +21,12 @@ pub(crate) fn blocks_per_sm(
     block: c_int,
     shared: usize,
 ) -> Answer {
+    if block < 1 {
+        return Err(Failure::InvalidValue);
+    }
     let arch = phantom()?.card.architecture();
-    let by_threads = arch.threads_per_multiprocessor / (block.max(1) as u32).next_multiple_of(32);
-    let per_block = shared as u64 + arch.shared_reserved_per_block;
+    let by_threads = arch.threads_per_multiprocessor / (block as u32).next_multiple_of(32);
+    let per_block = (shared as u64).saturating_add(arch.shared_reserved_per_block);
     let by_shared = match shared {
         0 => u32::MAX,
         _ => (arch.shared_per_multiprocessor / per_block) as u32,

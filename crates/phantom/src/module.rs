@@ -6,12 +6,10 @@ use std::sync::Mutex;
 
 use cuda_abi::types::{Address, FuncAttributes, Handle};
 
-use crate::doorway;
-use crate::error::Answer;
-use crate::fat_binary;
-use crate::ffi::Raw;
-use crate::memory;
-use crate::state::{lock, new_handle, phantom};
+use crate::error::{Answer, Failure};
+use crate::ffi::{New, Raw};
+use crate::state::{Side, lock, phantom};
+use crate::{device, doorway, fat_binary, handles, memory, reach};
 
 /// Registers a kernel is said to need: enough for two blocks of 1,024 threads on any card.
 const REGISTERS: c_int = 32;
@@ -61,41 +59,70 @@ pub(crate) fn function_attribute(out: &mut c_int, attribute: c_int, function: Ha
     Ok(())
 }
 
+/// Variables of kernels by the addresses of their shadows on the host.
+#[derive(Default)]
+struct Variable {
+    size: usize,
+    /// Where it lies on each card, once somebody asked.
+    on_card: BTreeMap<c_int, Address>,
+}
+
+static VARIABLES: Mutex<BTreeMap<Address, Variable>> = Mutex::new(BTreeMap::new());
+
+/// What `__cudaRegisterVar` says at the start of a program.
+pub(crate) fn register_variable(
+    _binary: Handle,
+    symbol: Address,
+    _on_card: Address,
+    _name: Address,
+    _external: c_int,
+    size: usize,
+) -> c_int {
+    lock(&VARIABLES).insert(symbol, Variable { size, ..Variable::default() });
+    0
+}
+
 /// Device variables get an address when somebody asks for it.
 pub(crate) fn symbol_address(out: &mut Address, symbol: Address) -> Answer {
-    static SYMBOLS: Mutex<BTreeMap<Address, Address>> = Mutex::new(BTreeMap::new());
-    let mut symbols = lock(&SYMBOLS);
-    if let Some(address) = symbols.get(&symbol) {
+    let mut variables = lock(&VARIABLES);
+    let variable = variables.get_mut(&symbol).ok_or(Failure::InvalidSymbol)?;
+    let card = device::current_ordinal();
+    if let Some(address) = variable.on_card.get(&card) {
         *out = *address;
         return Ok(());
     }
-    memory::malloc(out, 4096)?;
-    symbols.insert(symbol, *out);
+    memory::malloc_some(out, variable.size.max(1))?;
+    variable.on_card.insert(card, *out);
     Ok(())
 }
 
-pub(crate) fn symbol_size(out: &mut usize, _symbol: Address) -> Answer {
-    *out = 4096;
+pub(crate) fn symbol_size(out: &mut usize, symbol: Address) -> Answer {
+    *out = lock(&VARIABLES).get(&symbol).ok_or(Failure::InvalidSymbol)?.size;
     Ok(())
+}
+
+/// Not done, since no kernel reads it.
+pub(crate) fn copy_to_symbol(symbol: Address, from: Address, size: usize, offset: usize) -> Answer {
+    let mut whole = 0;
+    symbol_size(&mut whole, symbol)?;
+    let end = offset.checked_add(size).filter(|end| *end <= whole);
+    end.ok_or(Failure::InvalidValue)?;
+    match phantom()?.side(from.0, size)? {
+        Side::Host if !reach::has_readable_ends(from.0 as usize, size) && size != 0 => {
+            Err(Failure::InvalidValue)
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn global(out: Option<&mut Address>, size: Option<&mut usize>) -> Answer {
+    const BYTES: usize = 4096;
     if let Some(out) = out {
-        memory::malloc(out, 4096)?;
+        memory::malloc_some(out, BYTES)?;
     }
     if let Some(size) = size {
-        *size = 4096;
+        *size = BYTES;
     }
-    Ok(())
-}
-
-pub(crate) fn library_load(out: &mut Handle) -> Answer {
-    *out = new_handle();
-    Ok(())
-}
-
-pub(crate) fn library_kernel(out: &mut Handle, _library: Handle) -> Answer {
-    *out = new_handle();
     Ok(())
 }
 
@@ -114,10 +141,9 @@ pub(crate) fn link_create(
     _count: c_uint,
     _options: Raw<c_int>,
     _values: Raw<Address>,
-    out: &mut Handle,
+    out: New<'_>,
 ) -> Answer {
-    *out = new_handle();
-    Ok(())
+    handles::create(out)
 }
 
 pub(crate) fn link_complete(

@@ -1,17 +1,18 @@
-//! NVML: the card as management tools see it, consistent with what the process holds of it.
+//! NVML: the cards of the machine as management tools see them, whatever `CUDA_VISIBLE_DEVICES` says,
+//! and all processes of the run that use them. None of this touches a card: who asks may still be forked,
+//! or choose its cards afterwards.
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
-use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_abi::types::{Handle, NvmlMemory, NvmlMemory2, NvmlPci, NvmlProcess};
 
-use crate::device::{pci_text, uuid_of};
+use crate::cards::{Holder, living_holders};
+use crate::device::{bus_of, pci_text, uuid_text};
 use crate::error::{Answer, Failure};
 use crate::ffi::{Raw, write_text};
-use crate::state::{self, phantom};
-use crate::{config, status};
+use crate::{config, visible};
 
-/// Handles of cards: the ordinal is in them.
+/// Handles of cards: the number is in them.
 const FIRST_HANDLE: usize = 0x8_0000_0000;
 
 /// What an idle card in a warm room says, in degrees and milliwatts.
@@ -22,33 +23,36 @@ fn handle_of(index: c_uint) -> Handle {
     Handle(FIRST_HANDLE + 64 * index as usize)
 }
 
+/// The card that a handle stands for.
 fn index_of(device: Handle) -> Result<usize, Failure> {
-    let index = device.0.checked_sub(FIRST_HANDLE).ok_or(Failure::InvalidValue)? / 64;
-    state::device(index as c_int)?;
-    Ok(index)
+    let distance = device.0.checked_sub(FIRST_HANDLE).ok_or(Failure::InvalidValue)?;
+    let index = distance / 64;
+    let is_one = distance.is_multiple_of(64) && index < visible::machine();
+    if is_one { Ok(index) } else { Err(Failure::InvalidValue) }
 }
 
-/// Management needs no context, and a process that has asked it may still be forked: nothing of the card is settled.
+/// A handle of one of the cards.
+pub(crate) fn device(handle: usize) -> Result<Handle, Failure> {
+    index_of(Handle(handle)).map(|_| Handle(handle))
+}
+
 pub(crate) fn init() -> Answer {
     Ok(())
 }
 
-/// As [`init`].
 pub(crate) fn count(out: &mut c_uint) -> Answer {
-    *out = config::device_count() as c_uint;
+    *out = visible::machine() as c_uint;
     Ok(())
 }
 
 pub(crate) fn by_index(index: c_uint, out: &mut Handle) -> Answer {
-    state::device(index as c_int)?;
     *out = handle_of(index);
-    Ok(())
+    index_of(*out).map(|_| ())
 }
 
-fn by_text(text: &CStr, name: impl Fn(c_int) -> String, out: &mut Handle) -> Answer {
+fn by_text(text: &CStr, name: impl Fn(usize) -> String, out: &mut Handle) -> Answer {
     let text = text.to_string_lossy();
-    let count = phantom()?.devices.len() as c_int;
-    let found = (0..count).find(|ordinal| text.ends_with(&name(*ordinal)));
+    let found = (0..visible::machine()).find(|card| text.ends_with(&name(*card)));
     *out = handle_of(found.ok_or(Failure::NotFound)? as c_uint);
     Ok(())
 }
@@ -68,24 +72,18 @@ pub(crate) fn index(device: Handle, out: &mut c_uint) -> Answer {
 
 pub(crate) fn name(device: Handle, out: Raw<c_char>, length: c_uint) -> Answer {
     index_of(device)?;
-    write_text(out, length as usize, phantom()?.card.title)
-}
-
-fn uuid_text(ordinal: c_int) -> String {
-    let hex: String = uuid_of(ordinal).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    write_text(out, length as usize, config::get().card.title)
 }
 
 pub(crate) fn uuid(device: Handle, out: Raw<c_char>, length: c_uint) -> Answer {
-    write_text(out, length as usize, &uuid_text(index_of(device)? as c_int))
+    write_text(out, length as usize, &uuid_text(index_of(device)?))
 }
 
-/// The context counts as used once the process has one.
+/// What is held of the card, by all processes of the run with their contexts, and by other programs.
 fn usage(device: Handle) -> Result<NvmlMemory, Failure> {
-    let index = index_of(device)?;
-    let total = phantom()?.card.memory_bytes;
-    let status = &status::page().devices[index];
-    let used = status.used.load(Relaxed) + status.context.load(Relaxed);
+    let held: u64 = living_holders(index_of(device)?).into_iter().map(Holder::bytes).sum();
+    let card = &config::get().card;
+    let (total, used) = (card.memory_bytes, held + card.used_bytes);
     Ok(NvmlMemory { total, free: total.saturating_sub(used), used })
 }
 
@@ -121,38 +119,42 @@ pub(crate) fn power(device: Handle, out: &mut c_uint) -> Answer {
 /// In MHz; kind 2 is the memory's clock.
 pub(crate) fn clock(device: Handle, kind: c_int, out: &mut c_uint) -> Answer {
     index_of(device)?;
-    let card = phantom()?.card;
+    let card = &config::get().card;
     *out = (if kind == 2 { card.memory_clock_khz } else { card.clock_khz }) / 1000;
     Ok(())
 }
 
 pub(crate) fn compute_capability(device: Handle, major: &mut c_int, minor: &mut c_int) -> Answer {
-    crate::device::compute_capability(major, minor, index_of(device)? as c_int)
+    index_of(device)?;
+    let capability = config::get().card.compute_capability;
+    (*major, *minor) = (capability.0 as c_int, capability.1 as c_int);
+    Ok(())
 }
 
 pub(crate) fn bus_width(device: Handle, out: &mut c_uint) -> Answer {
     index_of(device)?;
-    *out = phantom()?.card.memory_bus_bits;
+    *out = config::get().card.memory_bus_bits;
     Ok(())
 }
 
-/// This process, if it has a context; a null or short array only gets the count.
+/// The processes that have a context; a null or short array only gets the count.
 fn list<T: Copy>(
     device: Handle,
     count: &mut c_uint,
     out: Raw<T>,
     entry: impl Fn(u32, u64) -> T,
 ) -> Answer {
-    let used = usage(device)?.used;
-    let room = std::mem::replace(count, c_uint::from(used != 0));
-    if used == 0 {
+    // Other programs are not listed: the driver shows a desktop's memory under no process that computes.
+    let holders = living_holders(index_of(device)?);
+    let room = std::mem::replace(count, holders.len() as c_uint);
+    if holders.is_empty() {
         return Ok(());
     }
-    if room == 0 || out.is_null() {
+    if room < *count || out.is_null() {
         return Err(Failure::BufferTooSmall);
     }
-    out.write(&[entry(std::process::id(), used)]);
-    Ok(())
+    let entries: Vec<T> = holders.iter().map(|one| entry(one.pid, one.bytes())).collect();
+    out.write(&entries)
 }
 
 pub(crate) fn processes(device: Handle, count: &mut c_uint, out: Raw<NvmlProcess>) -> Answer {
@@ -178,11 +180,11 @@ pub(crate) fn pci(device: Handle, out: &mut NvmlPci) -> Answer {
     let index = index_of(device)?;
     // SAFETY: a struct of integers for which zero is valid.
     *out = unsafe { std::mem::zeroed() };
-    let text = pci_text(index as c_int);
+    let text = pci_text(index);
     write_text(Raw(out.bus_id_legacy.as_mut_ptr()), out.bus_id_legacy.len(), &text)?;
     write_text(Raw(out.bus_id.as_mut_ptr()), out.bus_id.len(), &format!("0000{text}"))?;
-    out.bus = index as c_uint + 1;
-    out.pci_device_id = (c_uint::from(phantom()?.card.pci_device_id) << 16) | 0x10de;
+    out.bus = bus_of(index) as c_uint;
+    out.pci_device_id = (c_uint::from(config::get().card.pci_device_id) << 16) | 0x10de;
     Ok(())
 }
 

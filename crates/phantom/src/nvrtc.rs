@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Mutex;
 
+use cuda_abi::handles::Kind;
 use cuda_abi::types::Handle;
 
 use crate::config;
-use crate::error::Answer;
+use crate::error::{Answer, Failure};
 use crate::ffi::Raw;
-use crate::state::{lock, new_handle, phantom};
+use crate::handles;
+use crate::state::{lock, phantom};
 
 pub(crate) fn version(major: &mut c_int, minor: &mut c_int) -> Answer {
     let version = config::get().cuda_version;
@@ -17,9 +19,9 @@ pub(crate) fn version(major: &mut c_int, minor: &mut c_int) -> Answer {
     Ok(())
 }
 
-pub(crate) fn create(out: &mut Handle) -> Answer {
-    *out = new_handle();
-    Ok(())
+/// The caller's variable is null afterwards.
+pub(crate) fn destroy(program: &mut Handle) -> Answer {
+    handles::end(Kind::Program, std::mem::take(program))
 }
 
 pub(crate) fn code_size(_program: Handle, out: &mut usize) -> Answer {
@@ -28,8 +30,10 @@ pub(crate) fn code_size(_program: Handle, out: &mut usize) -> Answer {
 }
 
 pub(crate) fn code(_program: Handle, out: Raw<u8>) -> Answer {
-    out.write(&[0]);
-    Ok(())
+    if out.is_null() {
+        return Err(Failure::InvalidValue);
+    }
+    out.write(&[0])
 }
 
 /// Names are not mangled here; the strings live as long as the process.

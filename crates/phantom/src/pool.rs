@@ -42,9 +42,10 @@ pub(crate) struct Pool {
 
 impl Pool {
     fn allocate(&mut self, arena: &mut Arena, size: u64) -> Result<u64, Failure> {
-        let length = size.max(1).next_multiple_of(GRAIN);
+        let length = size.max(1).checked_next_multiple_of(GRAIN).ok_or(Failure::OutOfMemory)?;
         if !self.free.values().any(|found| length <= *found) {
-            let chunk = length.max(CHUNK).next_multiple_of(PAGE);
+            let chunk = length.max(CHUNK).checked_next_multiple_of(PAGE);
+            let chunk = chunk.ok_or(Failure::OutOfMemory)?;
             let start = match arena.allocate(chunk) {
                 Ok(start) => start,
                 Err(_) => {
@@ -97,6 +98,23 @@ impl Pool {
         Ok(())
     }
 
+    /// The chunk around an address: its start.
+    fn chunk_of(&self, address: u64) -> Option<u64> {
+        let (&start, &length) = self.chunks.range(..=address).next_back()?;
+        (address - start < length).then_some(start)
+    }
+
+    /// Whether a range of one of the card's allocations may be used: in a chunk, only what was given out.
+    pub(crate) fn allows(&self, allocation: u64, start: u64, size: u64) -> bool {
+        if !self.chunks.contains_key(&allocation) {
+            return true;
+        }
+        let found = self.live.range(..=start).next_back();
+        found.is_some_and(|(first, length)| {
+            start - first <= *length && size <= length - (start - first)
+        })
+    }
+
     /// Gives empty chunks back until at most `keep` bytes are held.
     fn trim(&mut self, arena: &mut Arena, keep: u64) {
         let empty: Vec<(u64, u64)> = self
@@ -127,11 +145,25 @@ fn with_pool<T>(
     Ok(device.with_arena(index, |arena| work(&mut pool, arena)))
 }
 
-fn ordinal_of(pool: Handle) -> c_int {
-    (pool.0.saturating_sub(FIRST_HANDLE) / 64) as c_int
+/// The card whose pool a handle is.
+pub(crate) fn ordinal_of(pool: usize) -> Result<c_int, Failure> {
+    let distance = pool.checked_sub(FIRST_HANDLE).ok_or(Failure::InvalidValue)?;
+    let ordinal = c_int::try_from(distance / 64).map_err(|_| Failure::InvalidValue)?;
+    let is_ours = distance.is_multiple_of(64) && state::device(ordinal).is_ok();
+    if is_ours { Ok(ordinal) } else { Err(Failure::InvalidValue) }
+}
+
+/// Whether an address lies in a chunk of a card's pool.
+pub(crate) fn owns(index: usize, address: Address) -> bool {
+    let device = phantom().map(|phantom| &phantom.devices[index]);
+    device.is_ok_and(|device| lock(&device.pool).chunk_of(address.0).is_some())
 }
 
 fn malloc_on(ordinal: c_int, out: &mut Address, size: usize) -> Answer {
+    if size == 0 {
+        *out = Address(0);
+        return Ok(());
+    }
     let (index, _) = state::device(ordinal)?;
     device::touch(index)?;
     let result = with_pool(ordinal, |pool, arena| pool.allocate(arena, size as u64))?;
@@ -139,15 +171,15 @@ fn malloc_on(ordinal: c_int, out: &mut Address, size: usize) -> Answer {
     Ok(())
 }
 
-pub(crate) fn malloc(out: &mut Address, size: usize, _stream: Handle) -> Answer {
+pub(crate) fn malloc(out: &mut Address, size: usize) -> Answer {
     malloc_on(device::current_ordinal(), out, size)
 }
 
-pub(crate) fn malloc_from(out: &mut Address, size: usize, pool: Handle) -> Answer {
-    malloc_on(ordinal_of(pool), out, size)
+pub(crate) fn malloc_from(out: &mut Address, size: usize, ordinal: c_int) -> Answer {
+    malloc_on(ordinal, out, size)
 }
 
-pub(crate) fn free(address: Address, _stream: Handle) -> Answer {
+pub(crate) fn free(address: Address) -> Answer {
     let index = phantom()?.device_of(address.0).ok_or(Failure::InvalidValue)?;
     with_pool(index as c_int, |pool, arena| pool.release(arena, address.0))?
 }
@@ -159,8 +191,11 @@ pub(crate) fn default_of(out: &mut Handle, ordinal: c_int) -> Answer {
 }
 
 /// Attributes by the runtime's numbers; the reuse switches are always on.
-pub(crate) fn attribute(pool: Handle, attribute: c_int, out: Raw<u64>) -> Answer {
-    let value = with_pool(ordinal_of(pool), |pool, _| match attribute {
+pub(crate) fn attribute(ordinal: c_int, attribute: c_int, out: Raw<u64>) -> Answer {
+    if out.is_null() {
+        return Err(Failure::InvalidValue);
+    }
+    let value = with_pool(ordinal, |pool, _| match attribute {
         4 => Some(pool.release_threshold),
         5 => Some(pool.reserved),
         6 => Some(pool.reserved_peak),
@@ -168,28 +203,38 @@ pub(crate) fn attribute(pool: Handle, attribute: c_int, out: Raw<u64>) -> Answer
         8 => Some(pool.used_peak),
         _ => None,
     })?;
-    match value {
-        Some(value) => out.write(&[value]),
+    match (attribute, value) {
+        (_, Some(value)) => out.write(&[value]),
         // The reuse switches are ints, not longs.
-        None => Raw(out.0.cast::<c_int>()).write(&[1]),
+        (1..=3, None) => Raw(out.0.cast::<c_int>()).write(&[1]),
+        _ => Err(Failure::InvalidValue),
     }
-    Ok(())
 }
 
-pub(crate) fn set_attribute(pool: Handle, attribute: c_int, value: Raw<u64>) -> Answer {
-    with_pool(ordinal_of(pool), |pool, _| match attribute {
-        4 => pool.release_threshold = value.read(1).first().copied().unwrap_or(0),
+pub(crate) fn set_attribute(ordinal: c_int, attribute: c_int, value: Raw<u64>) -> Answer {
+    let value = match attribute {
+        1..=3 => Raw(value.0.cast::<c_int>()).read(1)?.first().map(|value| *value as u64),
+        4 | 6 | 8 => value.read(1)?.first().copied(),
+        _ => None,
+    };
+    let value = value.ok_or(Failure::InvalidValue)?;
+    with_pool(ordinal, |pool, _| match attribute {
+        4 => pool.release_threshold = value,
         6 => pool.reserved_peak = pool.reserved,
         8 => pool.used_peak = pool.used,
         _ => {}
     })
 }
 
-pub(crate) fn trim(pool: Handle, keep: usize) -> Answer {
-    with_pool(ordinal_of(pool), |pool, arena| pool.trim(arena, keep as u64))
+pub(crate) fn trim(ordinal: c_int, keep: usize) -> Answer {
+    with_pool(ordinal, |pool, arena| pool.trim(arena, keep as u64))
 }
 
-pub(crate) fn graph_attribute(_device: c_int, _attribute: c_int, out: &mut u64) -> Answer {
+pub(crate) fn graph_attribute(ordinal: c_int, attribute: c_int, out: &mut u64) -> Answer {
+    state::device(ordinal)?;
+    if !(0..=3).contains(&attribute) {
+        return Err(Failure::InvalidValue);
+    }
     *out = 0;
     Ok(())
 }

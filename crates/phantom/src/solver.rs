@@ -5,23 +5,41 @@ use std::ffi::c_int;
 
 use cuda_abi::types::{Address, Handle};
 
-use crate::error::Answer;
-use crate::state::new_handle;
+use crate::error::{Answer, Failure};
 
 /// Columns of one panel.
 const PANEL: i64 = 64;
 
-pub(crate) fn create(out: &mut Handle) -> Answer {
-    *out = new_handle();
+/// Streams are not remembered: the default one stands for all.
+pub(crate) fn stream(_: Handle, out: &mut Handle) -> Answer {
+    *out = Handle::default();
     Ok(())
 }
 
+/// A product of sizes, each of which must not be negative.
+fn product(sizes: &[i64]) -> Result<i64, Failure> {
+    if sizes.iter().any(|size| *size < 0) {
+        return Err(Failure::InvalidValue);
+    }
+    Ok(sizes.iter().copied().fold(1, i64::saturating_mul))
+}
+
+/// A count of elements as the C functions give it.
 fn elements(count: i64) -> c_int {
     count.clamp(1, i64::from(c_int::MAX)) as c_int
 }
 
-fn panel(rows: c_int, columns: c_int) -> c_int {
-    elements((i64::from(rows) + i64::from(columns)) * PANEL)
+fn panel(rows: c_int, columns: c_int) -> Result<c_int, Failure> {
+    Ok(elements(panel_of(rows.into(), columns.into())?))
+}
+
+fn panel_of(rows: i64, columns: i64) -> Result<i64, Failure> {
+    Ok(product(&[rows, PANEL])?.saturating_add(product(&[columns, PANEL])?))
+}
+
+/// `copies` square matrices and a panel.
+fn squares(copies: i64, n: i64) -> Result<i64, Failure> {
+    Ok(product(&[copies, n, n])?.saturating_add(product(&[n, PANEL])?))
 }
 
 pub(crate) fn matrix(
@@ -32,17 +50,17 @@ pub(crate) fn matrix(
     _: c_int,
     out: &mut c_int,
 ) -> Answer {
-    *out = panel(m, n);
+    *out = panel(m, n)?;
     Ok(())
 }
 
 pub(crate) fn gesvd(_: Handle, m: c_int, n: c_int, out: &mut c_int) -> Answer {
-    *out = panel(m, n);
+    *out = panel(m, n)?;
     Ok(())
 }
 
 pub(crate) fn square(_: Handle, n: c_int, _: Address, _: c_int, out: &mut c_int) -> Answer {
-    *out = panel(n, n);
+    *out = panel(n, n)?;
     Ok(())
 }
 
@@ -54,7 +72,7 @@ pub(crate) fn square_uplo(
     _: c_int,
     out: &mut c_int,
 ) -> Answer {
-    *out = panel(n, n);
+    *out = panel(n, n)?;
     Ok(())
 }
 
@@ -70,7 +88,7 @@ pub(crate) fn eigen(
     _: Address,
     out: &mut c_int,
 ) -> Answer {
-    *out = elements(2 * i64::from(n) * i64::from(n) + i64::from(n) * PANEL);
+    *out = elements(squares(2, n.into())?);
     Ok(())
 }
 
@@ -87,7 +105,7 @@ pub(crate) fn eigen_batched(
     _: Handle,
     batch: c_int,
 ) -> Answer {
-    *out = elements(i64::from(n) * i64::from(n) * i64::from(batch));
+    *out = elements(product(&[n.into(), n.into(), batch.into()])?);
     Ok(())
 }
 
@@ -107,7 +125,8 @@ pub(crate) fn gesvdj(
     _: c_int,
     out: &mut c_int,
 ) -> Answer {
-    *out = elements(2 * i64::from(m) * i64::from(n) + i64::from(n) * PANEL);
+    let matrices = product(&[2, m.into(), n.into()])?;
+    *out = elements(matrices.saturating_add(product(&[n.into(), PANEL])?));
     Ok(())
 }
 
@@ -128,7 +147,7 @@ pub(crate) fn gesvdj_batched(
     _: Handle,
     batch: c_int,
 ) -> Answer {
-    *out = elements(2 * i64::from(m) * i64::from(n) * i64::from(batch));
+    *out = elements(product(&[2, m.into(), n.into(), batch.into()])?);
     Ok(())
 }
 
@@ -153,7 +172,8 @@ pub(crate) fn gesvda(
     out: &mut c_int,
     batch: c_int,
 ) -> Answer {
-    *out = elements(2 * i64::from(m.max(n)) * i64::from(n) * i64::from(batch));
+    product(&[m.into()])?;
+    *out = elements(product(&[2, m.max(n).into(), n.into(), batch.into()])?);
     Ok(())
 }
 
@@ -168,7 +188,7 @@ pub(crate) fn reflectors(
     _: Address,
     out: &mut c_int,
 ) -> Answer {
-    *out = panel(m, n);
+    *out = panel(m, n)?;
     Ok(())
 }
 
@@ -187,7 +207,7 @@ pub(crate) fn apply_reflectors(
     _: c_int,
     out: &mut c_int,
 ) -> Answer {
-    *out = panel(m, n);
+    *out = panel(m, n)?;
     Ok(())
 }
 
@@ -201,7 +221,7 @@ fn bytes_of(data_type: c_int) -> i64 {
 }
 
 fn generic(count: i64, data_type: c_int, device: &mut usize, host: &mut usize) -> Answer {
-    *device = (count.max(1) * bytes_of(data_type)) as usize;
+    *device = count.max(1).saturating_mul(bytes_of(data_type)) as usize;
     *host = 0;
     Ok(())
 }
@@ -209,7 +229,7 @@ fn generic(count: i64, data_type: c_int, device: &mut usize, host: &mut usize) -
 #[allow(clippy::too_many_arguments, reason = "C signature")]
 pub(crate) fn x_geqrf(
     _: Handle,
-    _: Handle,
+    _: Option<Handle>,
     m: i64,
     n: i64,
     kind: c_int,
@@ -221,13 +241,13 @@ pub(crate) fn x_geqrf(
     device: &mut usize,
     host: &mut usize,
 ) -> Answer {
-    generic((m + n) * PANEL, kind, device, host)
+    generic(panel_of(m, n)?, kind, device, host)
 }
 
 #[allow(clippy::too_many_arguments, reason = "C signature")]
 pub(crate) fn x_potrf(
     _: Handle,
-    _: Handle,
+    _: Option<Handle>,
     _uplo: c_int,
     n: i64,
     kind: c_int,
@@ -237,13 +257,13 @@ pub(crate) fn x_potrf(
     device: &mut usize,
     host: &mut usize,
 ) -> Answer {
-    generic(2 * n * PANEL, kind, device, host)
+    generic(panel_of(n, n)?, kind, device, host)
 }
 
 #[allow(clippy::too_many_arguments, reason = "C signature")]
 pub(crate) fn x_syevd(
     _: Handle,
-    _: Handle,
+    _: Option<Handle>,
     _jobz: c_int,
     _uplo: c_int,
     n: i64,
@@ -256,13 +276,13 @@ pub(crate) fn x_syevd(
     device: &mut usize,
     host: &mut usize,
 ) -> Answer {
-    generic(2 * n * n + n * PANEL, kind, device, host)
+    generic(squares(2, n)?, kind, device, host)
 }
 
 #[allow(clippy::too_many_arguments, reason = "C signature")]
 pub(crate) fn x_syev_batched(
     _: Handle,
-    _: Handle,
+    _: Option<Handle>,
     _jobz: c_int,
     _uplo: c_int,
     n: i64,
@@ -276,7 +296,7 @@ pub(crate) fn x_syev_batched(
     host: &mut usize,
     batch: i64,
 ) -> Answer {
-    generic(n * n * batch, kind, device, host)
+    generic(product(&[n, n, batch])?, kind, device, host)
 }
 
 #[allow(clippy::too_many_arguments, reason = "C signature")]
@@ -295,13 +315,13 @@ pub(crate) fn x_sytrs(
     device: &mut usize,
     host: &mut usize,
 ) -> Answer {
-    generic((n + columns) * PANEL, kind, device, host)
+    generic(panel_of(n, columns)?, kind, device, host)
 }
 
 #[allow(clippy::too_many_arguments, reason = "C signature")]
 pub(crate) fn x_geev(
     _: Handle,
-    _: Handle,
+    _: Option<Handle>,
     _jobvl: c_int,
     _jobvr: c_int,
     n: i64,
@@ -320,5 +340,5 @@ pub(crate) fn x_geev(
     device: &mut usize,
     host: &mut usize,
 ) -> Answer {
-    generic(3 * n * n + n * PANEL, kind, device, host)
+    generic(squares(3, n)?, kind, device, host)
 }

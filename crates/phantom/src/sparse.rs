@@ -7,7 +7,9 @@ use std::sync::Mutex;
 use cuda_abi::types::{Address, Handle};
 
 use crate::error::{Answer, Failure};
-use crate::state::{lock, new_handle};
+use crate::ffi::New;
+use crate::handles;
+use crate::state::lock;
 
 /// What a product is said to need beside its operands.
 const WORK_BYTES: usize = 4096;
@@ -15,14 +17,18 @@ const WORK_BYTES: usize = 4096;
 /// Rows, columns and non-zeros of the matrices that were described.
 static SIZES: Mutex<BTreeMap<Handle, [i64; 3]>> = Mutex::new(BTreeMap::new());
 
-pub(crate) fn create(out: &mut Handle) -> Answer {
-    *out = new_handle();
+pub(crate) fn create_matrix(out: New<'_>, rows: i64, columns: i64, count: i64) -> Answer {
+    if rows < 0 || columns < 0 || count < 0 {
+        return Err(Failure::InvalidValue);
+    }
+    let New { kind, place } = out;
+    *place = handles::make(kind)?;
+    lock(&SIZES).insert(*place, [rows, columns, count]);
     Ok(())
 }
 
-pub(crate) fn create_csr(out: &mut Handle, rows: i64, columns: i64, count: i64) -> Answer {
-    *out = new_handle();
-    lock(&SIZES).insert(*out, [rows, columns, count]);
+pub(crate) fn destroy_matrix(matrix: Handle) -> Answer {
+    lock(&SIZES).remove(&matrix);
     Ok(())
 }
 
@@ -69,13 +75,16 @@ pub(crate) fn work_11(
 /// Sorting needs a second copy of keys and positions.
 pub(crate) fn sort_work(
     _: Handle,
-    _m: c_int,
-    _n: c_int,
+    m: c_int,
+    n: c_int,
     count: c_int,
     _: Address,
     _: Address,
     out: &mut usize,
 ) -> Answer {
-    *out = WORK_BYTES + 16 * count.max(0) as usize;
+    if m < 0 || n < 0 || count < 0 {
+        return Err(Failure::InvalidValue);
+    }
+    *out = WORK_BYTES + 16 * count as usize;
     Ok(())
 }

@@ -7,12 +7,13 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use cuda_abi::handles::Kind;
 use cuda_abi::types::{Handle, HostFunction, StreamCallback};
 
 use crate::error::{Answer, Failure};
 use crate::ffi::Raw;
-use crate::state::{lock, new_handle};
-use crate::{context, event, graph};
+use crate::state::lock;
+use crate::{capture, context, event, handles};
 
 /// Priorities of the streams that were made with one.
 static PRIORITIES: Mutex<BTreeMap<Handle, c_int>> = Mutex::new(BTreeMap::new());
@@ -33,7 +34,7 @@ pub(crate) fn priority_range(least: Option<&mut c_int>, greatest: Option<&mut c_
 pub static fathom_streams: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) fn create(out: &mut Handle) -> Answer {
-    *out = new_handle();
+    *out = handles::make(Kind::Stream)?;
     fathom_streams.fetch_add(1, Relaxed);
     Ok(())
 }
@@ -46,7 +47,7 @@ pub(crate) fn create_with_priority(out: &mut Handle, _flags: c_uint, priority: c
 
 pub(crate) fn destroy(stream: Handle) -> Answer {
     lock(&PRIORITIES).remove(&stream);
-    graph::forget_stream(stream);
+    capture::forget_stream(stream);
     Ok(())
 }
 
@@ -59,9 +60,14 @@ pub(crate) fn context(_stream: Handle, out: &mut Handle) -> Answer {
     context::current(out)
 }
 
-pub(crate) fn wait_event(stream: Handle, event: Handle) -> Answer {
+/// `cudaEventWaitExternal`, and the same of `cudaEventRecord`: a node of the graph, not of the capture.
+pub(crate) const EXTERNAL: c_uint = 1;
+
+pub(crate) fn wait_event(stream: Handle, event: Handle, flags: c_uint) -> Answer {
+    if flags & EXTERNAL == 0 {
+        capture::wait_event(stream, event, event::was_recorded(event))?;
+    }
     event::join(stream, event);
-    graph::join_capture(stream, event);
     Ok(())
 }
 
@@ -80,7 +86,9 @@ pub(crate) fn launch_host_function(
     data: Raw<c_void>,
 ) -> Answer {
     let function = function.ok_or(Failure::InvalidValue)?;
-    if graph::capture_of(stream).is_none() {
+    if capture::is_of_capture(stream) {
+        capture::add_work(stream)?;
+    } else {
         // SAFETY: the caller asks for exactly this call.
         unsafe { function(data.0) };
     }

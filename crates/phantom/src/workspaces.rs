@@ -5,14 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::state::lock;
+use cuda_abi::work::Work;
 
-/// Which library; as in `crates/recorder/src/phantom.rs`.
-#[derive(Clone, Copy)]
-pub(crate) enum Kind {
-    Cublas = 1,
-    Cudnn = 2,
-}
+use crate::state::lock;
 
 /// One hand-over.
 #[repr(C)]
@@ -20,7 +15,7 @@ pub(crate) enum Kind {
 pub struct Row {
     part: u64,
     address: u64,
-    kind: u64,
+    work: u64,
 }
 
 /// More than this is not remembered: nobody is asking.
@@ -34,14 +29,14 @@ static ROWS: Mutex<Vec<Row>> = Mutex::new(Vec::new());
 pub static fathom_part: AtomicU64 = AtomicU64::new(0);
 
 /// A library got `address` as its work area.
-pub(crate) fn note(kind: Kind, address: u64) {
+pub(crate) fn note(work: Work, address: u64) {
     let part = fathom_part.load(Relaxed);
     if part == 0 || address == 0 {
         return;
     }
     let mut rows = lock(&ROWS);
     if rows.len() < MOST {
-        rows.push(Row { part, address, kind: kind as u64 });
+        rows.push(Row { part, address, work: work as u64 });
     }
 }
 

@@ -39,6 +39,12 @@ impl Reply {
         Reply { status, ..Reply::default() }
     }
 
+    /// The one number that it says.
+    pub(crate) fn number(&self) -> Option<u64> {
+        let bytes = self.bytes.first_chunk().filter(|_| self.status == 0 && self.count == 1)?;
+        u64::try_from(i64::from_le_bytes(*bytes)).ok()
+    }
+
     /// Whether the next run would get the same: not so for failures of the library itself.
     fn is_lasting(&self) -> bool {
         (self.status == 0 || (2000..5000).contains(&self.status))

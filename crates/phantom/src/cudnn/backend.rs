@@ -7,14 +7,16 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use cuda_abi::handles::Kind;
 use cuda_abi::types::Handle;
 
 use super::graph::{Attribute, Draft, Node, Value, attribute, bytes_of, kind, value};
+use super::model;
 use super::oracle::{self, Question};
 use crate::error::{Answer, Failure};
 use crate::ffi::Raw;
-use crate::state::{lock, new_handle, phantom};
-use crate::workspaces;
+use crate::state::{lock, phantom};
+use crate::{handles, status, workspaces};
 
 /// `CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED`.
 const NOT_FINALIZED: Failure = Failure::Cudnn(2004);
@@ -22,11 +24,16 @@ const NOT_FINALIZED: Failure = Failure::Cudnn(2004);
 /// More values than any attribute has; what is above is a mistake of the caller.
 const MOST_VALUES: i64 = 1 << 20;
 
+/// Above all kinds of descriptors that there are, with room for those of the next versions.
+const LAST_KIND: c_int = 255;
+
 enum Descriptor {
     Draft(Draft),
     Final(Arc<Node>),
-    /// Addresses for an execution that does not happen.
-    VariantPack,
+    /// Addresses for an execution that does not happen; that of the work area is remembered.
+    VariantPack {
+        workspace: u64,
+    },
 }
 
 type Descriptors = BTreeMap<Handle, Descriptor>;
@@ -40,10 +47,11 @@ fn descriptors() -> Result<MutexGuard<'static, Descriptors>, Failure> {
 
 pub(crate) fn create(descriptor_kind: c_int, out: &mut Handle) -> Answer {
     let descriptor = match descriptor_kind {
-        kind::VARIANT_PACK => Descriptor::VariantPack,
-        _ => Descriptor::Draft(Draft::new(descriptor_kind)),
+        kind::VARIANT_PACK => Descriptor::VariantPack { workspace: 0 },
+        0..=LAST_KIND => Descriptor::Draft(Draft::new(descriptor_kind)),
+        _ => return Err(Failure::InvalidValue),
     };
-    *out = new_handle();
+    *out = handles::make(Kind::BackendDescriptor)?;
     descriptors()?.insert(*out, descriptor);
     Ok(())
 }
@@ -59,9 +67,20 @@ pub(crate) fn destroy(handle: Handle) -> Answer {
 
 /// Nothing is executed. No more is asked about a plan that is in use, so its twin can go: PyTorch
 /// keeps up to 10,000 plans, and each holds a hundred KiB in the real library.
-pub(crate) fn execute(_handle: Handle, plan: Handle) -> Answer {
-    let node = node(&*descriptors()?, plan)?;
+pub(crate) fn execute(_handle: Handle, plan: Handle, pack: Handle) -> Answer {
+    let descriptors = descriptors()?;
+    let node = node(&descriptors, plan)?;
+    let Some(Descriptor::VariantPack { workspace }) = descriptors.get(&pack) else {
+        return Err(Failure::InvalidValue);
+    };
+    let workspace = *workspace;
+    drop(descriptors);
     node.release();
+    let work = model::kind_of(&node);
+    workspaces::note(work, workspace);
+    if let Some((source, bytes)) = node.workspace.get() {
+        status::note_work(work, *source, *bytes);
+    }
     Ok(())
 }
 
@@ -74,18 +93,18 @@ pub(crate) fn set(
 ) -> Answer {
     let count = values_count(count)?;
     let mut descriptors = descriptors()?;
-    if let Some(Descriptor::VariantPack) = descriptors.get(&handle) {
+    if let Some(Descriptor::VariantPack { workspace }) = descriptors.get_mut(&handle) {
         if name == attribute::VARIANT_PACK_WORKSPACE {
-            let address = Raw(values.0.cast::<u64>()).read(count.min(1));
-            address.iter().for_each(|address| workspaces::note(workspaces::Kind::Cudnn, *address));
+            let address = Raw(values.0.cast::<u64>()).read(count.min(1))?;
+            *workspace = address.first().copied().unwrap_or(0);
         }
         return Ok(());
     }
     let value = if value_kind == value::DESCRIPTOR {
-        let parts = Raw(values.0.cast::<Handle>()).read(count);
+        let parts = Raw(values.0.cast::<Handle>()).read(count)?;
         Value::Nodes(parts.iter().map(|part| node(&descriptors, *part)).collect::<Result<_, _>>()?)
     } else {
-        Value::Bytes(Raw(values.0.cast::<u8>()).read(count * bytes_of(value_kind)))
+        Value::Bytes(Raw(values.0.cast::<u8>()).read(count * bytes_of(value_kind))?)
     };
     match descriptors.get_mut(&handle) {
         Some(Descriptor::Draft(draft)) => {
@@ -123,12 +142,12 @@ pub(crate) fn get(
     let room = if values.0.is_null() { 0 } else { values_count(wanted)? };
     let node = node(&*descriptors()?, handle)?;
     let found = if value_kind == value::DESCRIPTOR {
-        fill_nodes(&node, name, &Raw(values.0.cast::<Handle>()).read(room))?
+        fill_nodes(&node, name, &Raw(values.0.cast::<Handle>()).read(room)?)?
     } else {
         let question = Question::Values { name, kind: value_kind, wanted: room as i64 };
         let (reply, _) = oracle::ask(&node, question);
         check(reply.status)?;
-        values.write_bytes(&reply.bytes);
+        values.write_bytes(&reply.bytes)?;
         reply.count
     };
     if let Some(count) = count {

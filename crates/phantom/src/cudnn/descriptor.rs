@@ -8,7 +8,7 @@ use cuda_abi::types::Handle;
 
 use crate::error::{Answer, Failure};
 use crate::ffi::Raw;
-use crate::state::{lock, new_handle};
+use crate::state::lock;
 
 /// What a descriptor says.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,8 @@ pub(crate) struct Shape {
 
 impl Shape {
     pub(crate) fn elements(&self) -> usize {
-        self.dims.iter().map(|size| (*size).max(0) as usize).product()
+        let sizes = self.dims.iter().map(|size| (*size).max(0) as usize);
+        sizes.fold(1, usize::saturating_mul)
     }
 }
 
@@ -46,11 +47,6 @@ pub(crate) fn put(descriptor: Handle, shape: Shape) -> Answer {
     Ok(())
 }
 
-pub(crate) fn create(out: &mut Handle) -> Answer {
-    *out = new_handle();
-    Ok(())
-}
-
 pub(crate) fn destroy(descriptor: Handle) -> Answer {
     lock(&SHAPES).remove(&descriptor);
     super::rnn::forget(descriptor);
@@ -64,8 +60,19 @@ pub(crate) fn set_tensor(
     dims: Raw<c_int>,
     strides: Raw<c_int>,
 ) -> Answer {
-    let rank = rank.max(0) as usize;
-    put(descriptor, Shape { dtype, format: 0, dims: dims.read(rank), strides: strides.read(rank) })
+    let (dims, strides) = (sizes(rank, dims)?, sizes(rank, strides)?);
+    put(descriptor, Shape { dtype, format: 0, dims, strides })
+}
+
+/// cuDNN's tensors have no more dimensions.
+const MOST_DIMENSIONS: c_int = 8;
+
+/// One number for each dimension.
+fn sizes(rank: c_int, values: Raw<c_int>) -> Result<Vec<c_int>, Failure> {
+    if !(1..=MOST_DIMENSIONS).contains(&rank) || values.is_null() {
+        return Err(Failure::InvalidValue);
+    }
+    values.read(rank as usize)
 }
 
 pub(crate) fn get_tensor(
@@ -84,9 +91,8 @@ pub(crate) fn get_tensor(
     if let Some(rank) = rank {
         *rank = shape.dims.len() as c_int;
     }
-    dims.write(&shape.dims[..kept]);
-    strides.write(&shape.strides[..kept.min(shape.strides.len())]);
-    Ok(())
+    dims.write(&shape.dims[..kept])?;
+    strides.write(&shape.strides[..kept.min(shape.strides.len())])
 }
 
 pub(crate) fn set_filter(
@@ -96,8 +102,7 @@ pub(crate) fn set_filter(
     rank: c_int,
     dims: Raw<c_int>,
 ) -> Answer {
-    let dims = dims.read(rank.max(0) as usize);
-    put(descriptor, Shape { dtype, format, dims, strides: Vec::new() })
+    put(descriptor, Shape { dtype, format, dims: sizes(rank, dims)?, strides: Vec::new() })
 }
 
 pub(crate) fn get_filter(

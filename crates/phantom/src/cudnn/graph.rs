@@ -5,7 +5,9 @@
 //! its parts. Its key digests all of them and names the node in the cache of answers.
 
 use std::ffi::c_int;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use cuda_abi::work::Source;
 
 use super::digest::Digest;
 use super::real::Twin;
@@ -130,6 +132,8 @@ pub(crate) struct Node {
     pub(crate) key: u128,
     /// The same descriptor in the real library, made when it is first needed.
     pub(crate) twin: Mutex<Option<Twin>>,
+    /// What was said about its work area: who said it, and how many bytes.
+    pub(crate) workspace: OnceLock<(Source, u64)>,
 }
 
 impl Node {
@@ -140,6 +144,7 @@ impl Node {
             origin: Origin::Built(draft.attributes),
             key,
             twin: Mutex::default(),
+            workspace: OnceLock::new(),
         }
     }
 
@@ -157,7 +162,7 @@ impl Node {
             .number(index as i64)
             .finish();
         let origin = Origin::Result { parent: parent.clone(), attribute, index };
-        Node { kind, origin, key, twin: Mutex::new(twin) }
+        Node { kind, origin, key, twin: Mutex::new(twin), workspace: OnceLock::new() }
     }
 
     /// Frees the twin; it is made anew if somebody asks what is not known yet.

@@ -7,8 +7,8 @@
 
 use std::ffi::c_int;
 
-use cuda_abi::status::Workspaces;
 use cuda_abi::types::{Address, Handle};
+use cuda_abi::work::{Source, Work};
 
 use super::descriptor;
 use crate::error::{Answer, Failure};
@@ -36,8 +36,9 @@ fn statistics_bytes(mode: c_int, x: Handle) -> Result<usize, Failure> {
         return Ok(0);
     }
     let channels = descriptor::get(x)?.dims.get(1).copied().unwrap_or(0).max(0) as usize;
-    status::note_workspaces(Workspaces::Modelled);
-    Ok(2 * 4 * channels * phantom()?.card.sm_count as usize)
+    let bytes = 2 * 4 * channels * phantom()?.card.sm_count as usize;
+    status::note_work(Work::BatchNorm, Source::Modelled, bytes as u64);
+    Ok(bytes)
 }
 
 #[allow(clippy::too_many_arguments, reason = "C signature")]
@@ -46,10 +47,10 @@ pub(crate) fn norm_forward_work(
     mode: c_int,
     _ops: c_int,
     x: Handle,
-    _z: Handle,
+    _z: Option<Handle>,
     _y: Handle,
     _scale: Handle,
-    _activation: Handle,
+    _activation: Option<Handle>,
     out: &mut usize,
 ) -> Answer {
     *out = statistics_bytes(mode, x)?;
@@ -62,12 +63,12 @@ pub(crate) fn norm_backward_work(
     mode: c_int,
     _ops: c_int,
     x: Handle,
-    _y: Handle,
+    _y: Option<Handle>,
     _dy: Handle,
-    _dz: Handle,
+    _dz: Option<Handle>,
     _dx: Handle,
     _scale: Handle,
-    _activation: Handle,
+    _activation: Option<Handle>,
     out: &mut usize,
 ) -> Answer {
     *out = statistics_bytes(mode, x)?;
@@ -78,7 +79,7 @@ pub(crate) fn norm_reserve(
     _handle: Handle,
     mode: c_int,
     ops: c_int,
-    _activation: Handle,
+    _activation: Option<Handle>,
     x: Handle,
     out: &mut usize,
 ) -> Answer {
@@ -96,15 +97,17 @@ const LONGEST_LABEL: usize = 256;
 fn ctc_bytes(probabilities: Handle) -> Result<usize, Failure> {
     let shape = descriptor::get(probabilities)?;
     let size = |i: usize| shape.dims.get(i).copied().unwrap_or(1).max(1) as usize;
-    status::note_workspaces(Workspaces::Modelled);
-    Ok(2 * 4 * size(0) * size(1) * (2 * LONGEST_LABEL + 1))
+    let each = 2 * 4 * (2 * LONGEST_LABEL + 1);
+    let bytes = size(0).saturating_mul(size(1)).saturating_mul(each);
+    status::note_work(Work::Ctc, Source::Modelled, bytes as u64);
+    Ok(bytes)
 }
 
 #[allow(clippy::too_many_arguments, reason = "C signature")]
 pub(crate) fn ctc_work(
     _handle: Handle,
     probabilities: Handle,
-    _gradients: Handle,
+    _gradients: Option<Handle>,
     _labels: Address,
     _label_lengths: Address,
     _input_lengths: Address,
@@ -121,7 +124,7 @@ pub(crate) fn ctc_work_v8(
     _algorithm: c_int,
     _ctc: Handle,
     probabilities: Handle,
-    _gradients: Handle,
+    _gradients: Option<Handle>,
     out: &mut usize,
 ) -> Answer {
     *out = ctc_bytes(probabilities)?;

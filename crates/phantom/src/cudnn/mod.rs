@@ -3,6 +3,7 @@
 
 mod answers;
 pub(crate) mod backend;
+pub(crate) mod calls;
 pub(crate) mod descriptor;
 mod device;
 mod digest;
@@ -18,14 +19,8 @@ use std::ffi::{c_char, c_int};
 use cuda_abi::types::Handle;
 
 use crate::config;
-use crate::error::Answer;
+use crate::error::{Answer, Failure};
 use crate::ffi::{Raw, write_text};
-use crate::state::new_handle;
-
-pub(crate) fn create(out: &mut Handle) -> Answer {
-    *out = new_handle();
-    Ok(())
-}
 
 pub(crate) fn stream(_handle: Handle, out: &mut Handle) -> Answer {
     *out = Handle::default();
@@ -47,7 +42,8 @@ pub(crate) fn property(kind: c_int, out: &mut c_int) -> Answer {
     *out = match kind {
         0 => version / 10000,
         1 => version % 10000 / 100,
-        _ => version % 100,
+        2 => version % 100,
+        _ => return Err(Failure::InvalidValue),
     } as c_int;
     Ok(())
 }

@@ -15,6 +15,8 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
+use cuda_abi::work::Work;
+
 use super::answers::Reply;
 use super::descriptor::bytes_of;
 use super::graph::{self, Node, Origin, attribute, kind};
@@ -35,7 +37,7 @@ pub(crate) fn reply(node: &Node, question: Question, capability: (u32, u32)) -> 
     if (node.kind, question) == (kind::GRAPH, Question::Finalize) {
         return Reply::default();
     }
-    let Some(work) = graph_of(node).and_then(work_of) else {
+    let Some(task) = graph_of(node).and_then(task_of) else {
         return Reply::failure(NOT_SUPPORTED);
     };
     match question {
@@ -46,7 +48,7 @@ pub(crate) fn reply(node: &Node, question: Question, capability: (u32, u32)) -> 
         // No knobs to turn, no layouts to prefer.
         Question::Nodes { .. } => Reply::default(),
         Question::Values { name: PLAN_WORKSPACE | CONFIG_WORKSPACE, kind, .. } => {
-            number(work.workspace(capability), kind)
+            number(task.workspace(capability), kind)
         }
         Question::Values { name: ENGINE_INDEX | CONFIG_SHARED_MEMORY, kind, .. } => number(0, kind),
         Question::Values { name: GRAPH_ENGINES, kind, .. } => number(1, kind),
@@ -76,42 +78,55 @@ fn graph_of(node: &Node) -> Option<&Node> {
     graph_of(next)
 }
 
+/// What a plan does, as far as it can be told apart.
+pub(crate) fn kind_of(plan: &Node) -> Work {
+    match graph_of(plan).and_then(task_of) {
+        Some(Task::Convolution(convolution)) => match convolution.kind {
+            kind::FORWARD => Work::Forward,
+            kind::BACKWARD_DATA => Work::BackwardData,
+            _ => Work::BackwardFilter,
+        },
+        Some(Task::AttentionForward | Task::AttentionBackward(_)) => Work::Attention,
+        None => Work::Cudnn,
+    }
+}
+
 /// What a graph does.
-enum Work<'a> {
+enum Task<'a> {
     Convolution(&'a Node),
     AttentionForward,
     /// The queries.
     AttentionBackward(Operand),
 }
 
-fn work_of(graph: &Node) -> Option<Work<'_>> {
+fn task_of(graph: &Node) -> Option<Task<'_>> {
     let operations = graph.nodes(attribute::GRAPH_OPERATIONS);
     let of_kind = |kind: c_int| operations.iter().filter(move |node| node.kind == kind);
     let convolutions = [kind::FORWARD, kind::BACKWARD_DATA, kind::BACKWARD_FILTER];
     if let Some(convolution) = convolutions.iter().find_map(|kind| of_kind(*kind).next()) {
-        return Some(Work::Convolution(convolution));
+        return Some(Task::Convolution(convolution));
     }
     if let Some(attention) = of_kind(kind::ATTENTION_BACKWARD).next() {
-        return Operand::of(attention, 2851).map(Work::AttentionBackward);
+        return Operand::of(attention, 2851).map(Task::AttentionBackward);
     }
     if of_kind(kind::ATTENTION).next().is_some() {
-        return Some(Work::AttentionForward);
+        return Some(Task::AttentionForward);
     }
     // Spelled out, attention multiplies two matrices forward and five backward, queries first.
     match of_kind(kind::MATMUL).count() {
-        2 => Some(Work::AttentionForward),
-        5 => Operand::of(of_kind(kind::MATMUL).next()?, 1520).map(Work::AttentionBackward),
+        2 => Some(Task::AttentionForward),
+        5 => Operand::of(of_kind(kind::MATMUL).next()?, 1520).map(Task::AttentionBackward),
         _ => None,
     }
 }
 
-impl Work<'_> {
+impl Task<'_> {
     /// The workspace in bytes.
     fn workspace(&self, capability: (u32, u32)) -> i64 {
         match self {
-            Work::Convolution(convolution) => convolution_workspace(convolution, capability),
-            Work::AttentionForward => 0,
-            Work::AttentionBackward(queries) => queries.elements().saturating_mul(4),
+            Task::Convolution(convolution) => convolution_workspace(convolution, capability),
+            Task::AttentionForward => 0,
+            Task::AttentionBackward(queries) => queries.elements().saturating_mul(4),
         }
     }
 }

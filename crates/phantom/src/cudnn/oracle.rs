@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
-use cuda_abi::status::Workspaces;
+use cuda_abi::work::Source as By;
 
 use super::answers::{Answers, Reply, sealed, unsealed};
 use super::digest::Digest;
@@ -69,10 +69,11 @@ struct Source {
 pub(crate) fn ask(node: &Node, question: Question) -> (Reply, Vec<Twin>) {
     let (reply, twins, known) = match source() {
         Some(source) => source.ask(node, question),
-        None => (modelled(node, question), Vec::new(), Workspaces::Modelled),
+        None => (modelled(node, question), Vec::new(), By::Modelled),
     };
-    if question.is_workspace() {
-        status::note_workspaces(known);
+    if let (true, Some(bytes)) = (question.is_workspace(), reply.number()) {
+        // Asked again, it says the same.
+        let _ = node.workspace.set((known, bytes));
     }
     (reply, twins)
 }
@@ -102,7 +103,7 @@ impl Source {
         Some(Source { path, version, answers, seed })
     }
 
-    fn ask(&self, node: &Node, question: Question) -> (Reply, Vec<Twin>, Workspaces) {
+    fn ask(&self, node: &Node, question: Question) -> (Reply, Vec<Twin>, By) {
         let key = question.key(self.seed, node);
         let (reply, twins) = match self.answers.get(key) {
             Some(reply) => (reply, Vec::new()),
@@ -112,11 +113,11 @@ impl Source {
                     self.answers.put(key, &reply);
                     (reply, twins)
                 }
-                None => return (modelled(node, question), Vec::new(), Workspaces::Modelled),
+                None => return (modelled(node, question), Vec::new(), By::Modelled),
             },
         };
         status::page().cudnn_version.store(self.version as u32, Relaxed);
-        (reply, twins, Workspaces::Exact)
+        (reply, twins, By::Exact)
     }
 }
 
@@ -178,8 +179,23 @@ pub(crate) fn judge(node: &Node) -> Result<(), Failure> {
     if !is_judged {
         return Ok(());
     }
+    if !has_its_part(node) {
+        return Err(Failure::InvalidValue);
+    }
     match ask(node, Question::Finalize).0.status {
         0 => Ok(()),
         code => Err(Failure::Cudnn(code)),
     }
+}
+
+/// Whether a descriptor has the part that it is about. The real library follows it without a look.
+fn has_its_part(node: &Node) -> bool {
+    let (name, part) = match node.kind {
+        kind::HEURISTIC => (attribute::HEURISTIC_GRAPH, kind::GRAPH),
+        kind::ENGINE => (attribute::ENGINE_GRAPH, kind::GRAPH),
+        kind::ENGINE_CONFIG => (attribute::CONFIG_ENGINE, kind::ENGINE),
+        kind::PLAN => (attribute::PLAN_CONFIG, kind::ENGINE_CONFIG),
+        _ => return true,
+    };
+    node.nodes(name).first().is_some_and(|found| found.kind == part)
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Mutex;
 
-use cuda_abi::status::Workspaces;
 use cuda_abi::types::{Address, Handle};
+use cuda_abi::work::{Source, Work};
 
 use super::descriptor::{self, Shape, bytes_of};
 use crate::error::{Answer, Failure};
@@ -50,7 +50,15 @@ pub(crate) fn set(
     projection: c_int,
     layers: c_int,
 ) -> Answer {
-    let size = |value: c_int| value.max(0) as usize;
+    let is_good = (0..=3).contains(&cell)
+        && (0..=3).contains(&bias)
+        && (0..=1).contains(&direction)
+        && [input, hidden, layers].iter().all(|size| 0 < *size)
+        && 0 <= projection;
+    if !is_good {
+        return Err(Failure::InvalidValue);
+    }
+    let size = |value: c_int| value as usize;
     let network = Network {
         cell,
         bias,
@@ -131,7 +139,16 @@ impl Network {
 
     fn matrix_elements(&self, pseudo_layer: usize) -> usize {
         let sizes = (0..self.matrices()).map(|gate| self.matrix(pseudo_layer, gate));
-        sizes.map(|(rows, columns)| rows * columns).sum()
+        sizes.map(|(rows, columns)| rows.saturating_mul(columns)).fold(0, usize::saturating_add)
+    }
+
+    /// All matrices of the first so many layers: the first of each direction take the input, all
+    /// others are alike.
+    fn matrices_of(&self, pseudo_layers: usize) -> usize {
+        let first = pseudo_layers.min(self.directions);
+        let of_first = self.matrix_elements(0).saturating_mul(first);
+        let of_others = self.matrix_elements(self.directions).saturating_mul(pseudo_layers - first);
+        of_first.saturating_add(of_others)
     }
 
     fn pseudo_layers(&self) -> usize {
@@ -140,28 +157,26 @@ impl Network {
 
     /// Elements before one matrix.
     fn matrix_offset(&self, pseudo_layer: usize, gate: usize) -> usize {
-        let layers: usize = (0..pseudo_layer).map(|layer| self.matrix_elements(layer)).sum();
         let gates = (0..gate).map(|gate| self.matrix(pseudo_layer, gate));
-        layers + gates.map(|(rows, columns)| rows * columns).sum::<usize>()
+        let gates = gates.map(|(rows, columns)| rows.saturating_mul(columns));
+        gates.fold(self.matrices_of(pseudo_layer), usize::saturating_add)
     }
 
     /// Elements before one bias: all matrices come first.
     fn bias_offset(&self, pseudo_layer: usize, gate: usize) -> usize {
-        let matrices = self.matrix_offset(self.pseudo_layers(), 0);
-        matrices + (pseudo_layer * self.biases() * self.gates() + gate) * self.hidden
+        let before = pseudo_layer * self.biases() * self.gates() + gate;
+        self.matrices_of(self.pseudo_layers()).saturating_add(before.saturating_mul(self.hidden))
     }
 
     /// Matrices of all layers first, then all biases.
     fn weight_elements(&self) -> usize {
-        let matrices: usize =
-            (0..self.pseudo_layers()).map(|layer| self.matrix_elements(layer)).sum();
-        matrices + self.pseudo_layers() * self.biases() * self.gates() * self.hidden
+        self.bias_offset(self.pseudo_layers(), 0)
     }
 }
 
 pub(crate) fn weight_bytes(_handle: Handle, rnn: Handle, out: &mut usize) -> Answer {
     let network = network(rnn)?;
-    *out = network.weight_elements() * bytes_of(network.dtype);
+    *out = network.weight_elements().saturating_mul(bytes_of(network.dtype));
     Ok(())
 }
 
@@ -179,17 +194,21 @@ pub(crate) fn temporary_bytes(
     let size = |i: usize| shape.dims.get(i).copied().unwrap_or(0).max(0) as usize;
     let (steps, batch) = (size(0), size(1));
     let bytes = bytes_of(network.dtype);
-    let per_step = batch * network.hidden * network.pseudo_layers();
-    status::note_workspaces(Workspaces::Modelled);
+    let product = |sizes: &[usize]| sizes.iter().copied().fold(1, usize::saturating_mul);
+    let per_step = product(&[batch, network.hidden, network.pseudo_layers()]);
     if let Some(work) = work {
         // Gate inputs of one layer over all steps, and states of one step.
-        *work = bytes
-            * (network.gates() * steps * batch * network.hidden * network.directions
-                + 4 * per_step);
+        let gates = [network.gates(), steps, batch, network.hidden, network.directions, bytes];
+        *work = product(&gates).saturating_add(product(&[4, per_step, bytes]));
+        status::note_work(Work::Rnn, Source::Modelled, *work as u64);
     }
     if let Some(reserve) = reserve {
         let kept_per_cell = network.gates() + 2;
-        *reserve = if mode == TRAINING { bytes * kept_per_cell * steps * per_step } else { 0 };
+        let kept = product(&[bytes, kept_per_cell, steps, per_step]);
+        *reserve = if mode == TRAINING { kept } else { 0 };
+        if *reserve != 0 {
+            status::note_work(Work::RnnReserve, Source::Modelled, *reserve as u64);
+        }
     }
     Ok(())
 }
@@ -202,16 +221,22 @@ pub(crate) fn weight(
     _size: usize,
     space: Address,
     gate: c_int,
-    matrix: Handle,
+    matrix: Option<Handle>,
     matrix_at: Option<&mut Address>,
-    bias: Handle,
+    bias: Option<Handle>,
     bias_at: Option<&mut Address>,
 ) -> Answer {
     let network = network(rnn)?;
-    let (layer, gate) = (layer.max(0) as usize, gate.max(0) as usize);
+    let (Ok(layer), Ok(gate)) = (usize::try_from(layer), usize::try_from(gate)) else {
+        return Err(Failure::InvalidValue);
+    };
     let bytes = bytes_of(network.dtype) as u64;
-    let shape =
-        |dims: Vec<c_int>| Shape { dtype: network.dtype, format: 0, dims, strides: vec![1, 1, 1] };
+    let at =
+        |elements: usize| Address(space.0.saturating_add((elements as u64).saturating_mul(bytes)));
+    let describe = |place: Option<Handle>, dims: Vec<c_int>| {
+        let shape = Shape { dtype: network.dtype, format: 0, dims, strides: vec![1, 1, 1] };
+        place.map_or(Ok(()), |place| descriptor::put(place, shape))
+    };
     if network.pseudo_layers() <= layer {
         return Err(Failure::InvalidValue);
     }
@@ -219,15 +244,15 @@ pub(crate) fn weight(
         *matrix_at = Address(0);
         if gate < network.matrices() {
             let (rows, columns) = network.matrix(layer, gate);
-            *matrix_at = Address(space.0 + network.matrix_offset(layer, gate) as u64 * bytes);
-            descriptor::put(matrix, shape(vec![1, rows as c_int, columns as c_int]))?;
+            *matrix_at = at(network.matrix_offset(layer, gate));
+            describe(matrix, vec![1, rows as c_int, columns as c_int])?;
         }
     }
     if let Some(bias_at) = bias_at {
         *bias_at = Address(0);
         if gate < network.biases() * network.gates() {
-            *bias_at = Address(space.0 + network.bias_offset(layer, gate) as u64 * bytes);
-            descriptor::put(bias, shape(vec![1, network.hidden as c_int, 1]))?;
+            *bias_at = at(network.bias_offset(layer, gate));
+            describe(bias, vec![1, network.hidden as c_int, 1])?;
         }
     }
     Ok(())

@@ -81,11 +81,12 @@ fn answer_round(calls: &BTreeMap<usize, Call>) {
     let Some(operation) = Operation::of(first.operation) else { return };
     let payloads: Option<Vec<Vec<u8>>> =
         calls.values().map(|call| memory::read_small(call.from, bytes)).collect();
-    let Some(payloads) = payloads else { return };
+    let together = payloads.map(|payloads| {
+        let mut out = vec![0; bytes];
+        combine(first.dtype, operation, &payloads, &mut out);
+        out
+    });
     for receiver in receivers {
-        memory::change_small(receiver, bytes, |out| {
-            combine(first.dtype, operation, &payloads, out);
-            true
-        });
+        memory::put_small(receiver, bytes, together.as_deref());
     }
 }

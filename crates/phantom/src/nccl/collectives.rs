@@ -11,12 +11,12 @@ use crate::error::Answer;
 use crate::memory;
 
 fn at(start: Address, index: usize, bytes: usize) -> Address {
-    Address(start.0 + (index * bytes) as u64)
+    Address(start.0.saturating_add(index.saturating_mul(bytes) as u64))
 }
 
 /// Gives each of the `ranks` parts of `to` a copy of `from`, if all of it together is small.
 fn fill(to: Address, from: Address, bytes: usize, ranks: usize) {
-    if memory::SMALL_COPY < bytes.saturating_mul(ranks) {
+    if bytes == 0 || memory::SMALL_COPY < bytes.saturating_mul(ranks) {
         return;
     }
     for rank in 0..ranks {
@@ -84,6 +84,7 @@ pub(crate) fn reduce(
     communicator: Handle,
 ) -> Answer {
     let communicator = get(communicator)?;
+    communicator.has(root)?;
     let call = Call { kind: clique::Kind::Reduce, from, to, count, dtype, operation, root };
     if !clique::takes(communicator, call) && communicator.rank as c_int == root {
         reduced(from, to, count, dtype, operation, communicator);
@@ -101,6 +102,7 @@ pub(crate) fn broadcast(
     handle: Handle,
 ) -> Answer {
     let communicator = get(handle)?;
+    communicator.has(root)?;
     let call = Call { kind: clique::Kind::Broadcast, from, to, count, dtype, operation: 0, root };
     if !clique::takes(communicator, call) {
         let is_root = communicator.rank as c_int == root;
@@ -166,6 +168,7 @@ pub(crate) fn gather(
     communicator: Handle,
 ) -> Answer {
     let communicator_of = get(communicator)?;
+    communicator_of.has(root)?;
     if communicator_of.rank as c_int == root {
         all_gather(from, to, count, dtype, communicator)?;
     }
@@ -182,6 +185,7 @@ pub(crate) fn scatter(
     communicator: Handle,
 ) -> Answer {
     let communicator = get(communicator)?;
+    communicator.has(root)?;
     let bytes = count.saturating_mul(bytes_of(dtype));
     if communicator.rank as c_int == root && communicator.size.is_some() {
         memory::move_small(to, at(from, communicator.rank, bytes), bytes);

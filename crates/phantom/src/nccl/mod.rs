@@ -12,16 +12,18 @@ mod values;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
+use cuda_abi::handles::Kind;
 use cuda_abi::types::{Address, Handle, UniqueId};
 
 pub(crate) use self::collectives::*;
 pub(crate) use self::peers::{group_end, group_start, recv, send};
 use crate::error::{Answer, Failure};
-use crate::ffi::Raw;
-use crate::state::{self, lock, new_handle};
-use crate::status;
+use crate::ffi::{New, Raw};
+use crate::state::{self, lock};
+use crate::{handles, status};
 
 /// What `ncclGetVersion` says: 2.27.0.
 const VERSION: c_int = 22700;
@@ -41,14 +43,37 @@ struct Communicator {
 
 static COMMUNICATORS: Mutex<BTreeMap<Handle, Communicator>> = Mutex::new(BTreeMap::new());
 
+/// A type of elements that NCCL has.
+pub(crate) fn data_type(number: c_int) -> Result<c_int, Failure> {
+    if (0..=11).contains(&number) { Ok(number) } else { Err(Failure::InvalidValue) }
+}
+
+/// An operation that there is.
+pub(crate) fn operation(number: c_int) -> Result<c_int, Failure> {
+    values::Operation::of(number).map(|_| number).ok_or(Failure::InvalidValue)
+}
+
+impl Communicator {
+    /// Whether there is such a rank, as far as the size is known.
+    fn has(&self, rank: c_int) -> Answer {
+        let rank = usize::try_from(rank).map_err(|_| Failure::InvalidValue)?;
+        match self.size {
+            Some(size) if size <= rank => Err(Failure::InvalidValue),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// For a collective, which is work on a stream.
 fn get(communicator: Handle) -> Result<Communicator, Failure> {
+    crate::capture::add_work_somewhere()?;
     lock(&COMMUNICATORS).get(&communicator).copied().ok_or(Failure::InvalidHandle)
 }
 
 fn add(out: &mut Handle, size: Option<usize>, rank: usize) -> Answer {
-    *out = new_handle();
     let device = crate::device::current_ordinal();
     let bytes = charge(device, size.unwrap_or(1))?;
+    *out = handles::make(Kind::Communicator)?;
     lock(&COMMUNICATORS).insert(*out, Communicator { size, rank, device, clique: 0, bytes });
     Ok(())
 }
@@ -95,22 +120,25 @@ pub(crate) fn init_rank_scalable(out: &mut Handle, size: c_int, rank: c_int) -> 
 
 /// All ranks of a communicator in one process, one for each card of the list.
 pub(crate) fn init_all(out: Raw<Handle>, count: c_int, devices: Raw<c_int>) -> Answer {
-    let count = usize::try_from(count).map_err(|_| Failure::InvalidValue)?;
-    let devices = match devices.0.is_null() {
+    let cards = state::phantom()?.devices.len();
+    let count = usize::try_from(count).ok().filter(|count| (1..=cards).contains(count));
+    let count = count.filter(|_| !out.is_null()).ok_or(Failure::InvalidValue)?;
+    let devices: Vec<c_int> = match devices.0.is_null() {
         true => (0..count as c_int).collect(),
-        false => devices.read(count),
+        false => devices.read(count)?,
     };
-    let clique = new_handle().0;
-    let mut handles = Vec::new();
+    devices.iter().try_for_each(|device| state::device(*device).map(|_| ()))?;
+    static CLIQUES: AtomicUsize = AtomicUsize::new(1);
+    let clique = CLIQUES.fetch_add(1, Relaxed);
+    let mut made = Vec::new();
     for (rank, device) in devices.into_iter().enumerate() {
-        let handle = new_handle();
         let bytes = charge(device, count)?;
+        let handle = handles::make(Kind::Communicator)?;
         let communicator = Communicator { size: Some(count), rank, device, clique, bytes };
         lock(&COMMUNICATORS).insert(handle, communicator);
-        handles.push(handle);
+        made.push(handle);
     }
-    out.write(&handles);
-    Ok(())
+    out.write(&made)
 }
 
 /// The colours of the other ranks are not known here, so neither is the size.
@@ -123,7 +151,10 @@ pub(crate) fn split(communicator: Handle, color: c_int, key: c_int, out: &mut Ha
     add(out, None, key.max(0) as usize)
 }
 
-pub(crate) fn destroy(communicator: Handle) -> Answer {
+/// Without a communicator there is nothing to do.
+pub(crate) fn destroy(communicator: Option<Handle>) -> Answer {
+    let Some(communicator) = communicator else { return Ok(()) };
+    handles::end(Kind::Communicator, communicator)?;
     let Some(gone) = lock(&COMMUNICATORS).remove(&communicator) else { return Ok(()) };
     let (index, device) = state::device(gone.device)?;
     device.with_arena(index, |arena| arena.discharge(gone.bytes));
@@ -158,12 +189,12 @@ pub(crate) fn make_pre_mul_sum(
     _residence: c_int,
     _communicator: Handle,
 ) -> Answer {
-    let factor = match scalar.0.is_null() {
-        true => return Err(Failure::InvalidValue),
-        // Device memory is host memory: one way to read for both residences.
-        false => values::number(dtype, &Raw(scalar.0.cast::<u8>()).read(values::bytes_of(dtype))),
-    };
-    *out = values::add_factor(factor);
+    if scalar.0.is_null() {
+        return Err(Failure::InvalidValue);
+    }
+    // Device memory is host memory: one way to read for both residences.
+    let bytes = Raw(scalar.0.cast::<u8>()).read(values::bytes_of(dtype))?;
+    *out = values::add_factor(values::number(dtype, &bytes));
     Ok(())
 }
 
@@ -171,8 +202,7 @@ pub(crate) fn register(
     _communicator: Handle,
     _buffer: Address,
     _size: usize,
-    out: &mut Handle,
+    out: New<'_>,
 ) -> Answer {
-    *out = new_handle();
-    Ok(())
+    handles::create(out)
 }

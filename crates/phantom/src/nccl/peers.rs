@@ -32,7 +32,9 @@ fn end(
     peer: c_int,
     communicator: Handle,
 ) -> Result<End, crate::error::Failure> {
-    let is_to_itself = get(communicator)?.rank as c_int == peer;
+    let own = get(communicator)?;
+    own.has(peer)?;
+    let is_to_itself = own.rank as c_int == peer;
     let bytes = count.saturating_mul(bytes_of(dtype));
     Ok(End { communicator, buffer, bytes, is_to_itself })
 }
@@ -76,7 +78,7 @@ pub(super) fn note_broadcast(
 }
 
 pub(crate) fn group_start() -> Answer {
-    DEPTH.set(DEPTH.get() + 1);
+    DEPTH.set(DEPTH.get().saturating_add(1));
     Ok(())
 }
 

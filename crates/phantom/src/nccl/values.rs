@@ -43,7 +43,7 @@ impl Operation {
             3 => Operation::Min,
             4 => Operation::Average,
             other => {
-                let index = usize::try_from(other - OWN_OPERATIONS).ok()?;
+                let index = usize::try_from(other.checked_sub(OWN_OPERATIONS)?).ok()?;
                 Operation::Scaled(*lock(&FACTORS).get(index)?)
             }
         })
