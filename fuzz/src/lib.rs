@@ -3,7 +3,10 @@
 
 mod program;
 
-use allocator::{Settings, replay as replayed, reproduce, validate};
+use allocator::{
+    Requests, Settings, Start, contradiction, fits, floor, pack, replay as replayed, reproduce,
+    validate,
+};
 use recording::{Event, Recording};
 
 /// The readers of pickles and snapshots. What is read is written in one form, whatever it was in, and
@@ -45,6 +48,28 @@ pub fn replay(bytes: &[u8]) {
     let timeline = replayed(&program, &settings);
     let shown = || recording::text::write(&program);
     assert_eq!(validate::validate(&program, &timeline), Ok(()), "{settings:?}\n{}", shown());
+    let events = tail(bytes, &program.events);
+    weigh(&Recording { events, finish: timeline.finish, ..Recording::default() }, &settings);
+}
+
+/// What a ring buffer would have kept of these events: from anywhere on.
+fn tail(bytes: &[u8], events: &[Event]) -> Vec<Event> {
+    let from = bytes.last().map_or(0, |last| events.len() * usize::from(*last) / 256);
+    events[from..].to_vec()
+}
+
+/// The smallest card does, one byte less does not, and nothing needs less than what is in use.
+fn weigh(recording: &Recording, settings: &Settings) {
+    drop(contradiction(recording));
+    let requests = Requests::of(recording, settings);
+    let packing = pack(&requests, settings);
+    assert!(packing.bound <= packing.packed);
+    for start in [Start::Kept, Start::Anew] {
+        let Some(least) = floor(&requests, settings, start) else { continue };
+        assert!(fits(&requests, settings, least, start), "{start:?} {least}");
+        let below = least.checked_sub(1).filter(|below| settings.context <= *below);
+        assert!(!below.is_some_and(|below| fits(&requests, settings, below, start)), "{least}");
+    }
 }
 
 /// The reader of out-of-memory messages, and everything that is asked of what it reads.
@@ -93,6 +118,7 @@ fn play(recording: &Recording) {
         let again = reproduce(recording, &settings);
         drop(validate::validate(recording, &again.timeline));
         drop(validate::validate(recording, &replayed(recording, &settings)));
+        weigh(recording, &settings);
     }
 }
 

@@ -62,8 +62,11 @@ impl Requests<'_> {
         let deferred = deferred(self.events);
         let number = deferred.iter().zip(0u32..).map(|(at, number)| (*at, number));
         let number: HashMap<usize, u32> = number.collect();
-        let mut late =
-            Late { player: self.player(settings), waiting: HashMap::new(), due: Vec::new() };
+        let mut late = Late {
+            player: self.player(&self.start, settings),
+            waiting: HashMap::new(),
+            due: Vec::new(),
+        };
         let mut calls = self.calls.before.iter().copied().peekable();
         for (at, event) in self.events.iter().enumerate() {
             if calls.next_if_eq(&at).is_some() {

@@ -14,7 +14,9 @@
 //! - `source`, `recorded`: where segments come from;
 //! - `replay`, `reproduce`, `retry`, `cache_calls`: feeding it with a recording;
 //! - `late`: deferred frees, completed as late as a card may;
+//! - `contradiction`: whether the listed end follows from the events;
 //! - `rewind`, `state`, `front`: the state before a trace that begins in the middle of a run;
+//! - `on_card`: the requests on a card of another size, whatever was there before them;
 //! - `floor`, `packing`: the least memory that does, for this allocator and for an ideal one;
 //! - [`fragments`]: how memory lies in pieces at one moment, and why a request found no room;
 //! - [`validate`]: a slow and separate check of any timeline.
@@ -24,12 +26,14 @@ mod allocator;
 mod block;
 mod cache_calls;
 mod conf;
+mod contradiction;
 mod expandable;
 mod floor;
 pub mod fragments;
 mod free;
 mod front;
 mod late;
+mod on_card;
 mod oom;
 mod packing;
 mod pool;
@@ -47,8 +51,10 @@ mod timeline;
 pub mod validate;
 
 pub use allocator::{Allocator, Handle};
+pub use contradiction::{Contradiction, contradiction};
 pub use floor::{fits, floor};
 pub use late::deferred;
+pub use on_card::{OnCard, Start};
 pub use oom::OutOfMemory;
 pub use packing::{Packing, pack};
 pub use replay::{Requests, replay};

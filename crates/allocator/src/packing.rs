@@ -17,13 +17,15 @@ const MOST_BY_SIZE: usize = 20_000;
 /// How little memory a recording's blocks need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// Rounded bytes that are in use at once, at the most: no allocator needs less.
+    /// Rounded bytes in their users' hands at once, at the most: no allocator needs less. What only a
+    /// stream still uses is left out: an allocator in need waits for it.
     pub bound: u64,
     /// Bytes of a layout that was found: an allocator that knew the future can do with it.
     pub packed: u64,
 }
 
-/// A block from the event that makes it up to, but not with, the one that ends it.
+/// A block from the moment that makes it up to, but not with, the one that ends it. Moment 0 is before
+/// the first event: what is older than a trace lives then, even if the first event ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Life {
     from: usize,
@@ -41,7 +43,7 @@ struct Placed {
 /// Packs the blocks of a recording, rounded as by these settings.
 pub fn pack(requests: &Requests<'_>, settings: &Settings) -> Packing {
     let lives = lives(requests, settings, false);
-    let bound = peak(&lives);
+    let bound = least_bytes(requests, settings);
     let mut packed = height(&by_time(&lives));
     if bound < packed && lives.len() <= MOST_BY_SIZE {
         packed = packed.min(height(&by_size(&lives)));
@@ -49,8 +51,7 @@ pub fn pack(requests: &Requests<'_>, settings: &Settings) -> Packing {
     Packing { bound, packed }
 }
 
-/// Rounded bytes of blocks in their users' hands, at the most. What only a stream still uses is left
-/// out: an allocator in need waits for it.
+/// The bound of [`Packing`].
 pub(crate) fn least_bytes(requests: &Requests<'_>, settings: &Settings) -> u64 {
     peak(&lives(requests, settings, true))
 }
@@ -65,17 +66,20 @@ fn lives(requests: &Requests<'_>, settings: &Settings, ends_with_user: bool) -> 
         let waits = block.state == BlockState::PendingFree && ends_with_user;
         if block.state != BlockState::Inactive && !waits {
             live.insert(block.address, lives.len());
-            lives.push(Life { from: 0, until: usize::MAX, size: size(block.requested) });
+            // A file may list blocks that no rounding makes.
+            let size = size(block.requested).min(block.size);
+            lives.push(Life { from: 0, until: usize::MAX, size });
         }
     }
-    for (at, event) in requests.events.iter().enumerate() {
+    for (index, event) in requests.events.iter().enumerate() {
+        let at = index + 1;
         match event {
             Event::Alloc { address, size: requested, .. } => {
                 live.insert(*address, lives.len());
                 lives.push(Life { from: at, until: usize::MAX, size: size(*requested) });
             }
             // The request that the program died of needs its room for a moment.
-            Event::OutOfMemory { size: rounded, .. } if fatal.contains(&at) => {
+            Event::OutOfMemory { size: rounded, .. } if fatal.contains(&index) => {
                 lives.push(Life { from: at, until: at + 1, size: size(*rounded) });
             }
             Event::FreeRequested { address, .. } if ends_with_user => {

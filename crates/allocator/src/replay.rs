@@ -5,6 +5,7 @@ use recording::{BlockState, Event, Recording, Segment};
 use crate::address::ByAddress;
 use crate::allocator::{Allocator, Handle};
 use crate::cache_calls::CacheCalls;
+use crate::on_card::reserved;
 use crate::oom::OutOfMemory;
 use crate::rewind;
 use crate::settings::Settings;
@@ -36,22 +37,23 @@ impl<'a> Requests<'a> {
 
     /// Bytes reserved before the first event.
     pub fn reserved_at_start(&self) -> u64 {
-        self.start.iter().map(|segment| segment.size).sum()
+        reserved(&self.start)
     }
 
     /// From the recorded start on; a card too small for it has nothing left.
     pub fn replay(&self, settings: &Settings) -> Timeline {
-        self.play(self.player(settings), self.start.clone())
+        self.replay_from(self.start.clone(), settings)
     }
 
-    /// An allocator in the state of the recorded start.
-    pub(crate) fn player(&self, settings: &Settings) -> Player<Card> {
-        let lowest = self.start.iter().map(|segment| segment.address).min();
-        let highest = self.start.iter().map(|segment| segment.address + segment.size).max();
-        let taken = lowest.zip(highest).unwrap_or(NOTHING_TAKEN);
-        let free = usable(settings).map(|bytes| bytes.saturating_sub(self.reserved_at_start()));
-        let card = Card::new(taken, free);
-        let (allocator, live) = Allocator::with_state(settings, card, &self.start);
+    /// From these segments on.
+    pub(crate) fn replay_from(&self, start: Vec<Segment>, settings: &Settings) -> Timeline {
+        self.play(self.player(&start, settings), start)
+    }
+
+    /// An allocator in the state of a start.
+    pub(crate) fn player(&self, start: &[Segment], settings: &Settings) -> Player<Card> {
+        let free = settings.usable().map(|bytes| bytes.saturating_sub(reserved(start)));
+        let (allocator, live) = Allocator::with_state(settings, card_beside(start, free), start);
         Player::new(allocator, live, self.events.len())
     }
 
@@ -61,7 +63,7 @@ impl<'a> Requests<'a> {
     /// Under others, or on a smaller card, they would have been others; in which order the blocks
     /// were asked for is not known, so this is a model of that start, not a measurement.
     pub fn replay_anew(&self, settings: &Settings) -> Timeline {
-        let card = Card::new(NOTHING_TAKEN, usable(settings));
+        let card = Card::new(NOTHING_TAKEN, settings.usable());
         let allocator = Allocator::new(settings, card);
         let mut player = Player::new(allocator, Vec::new(), self.events.len());
         if let Err(error) = player.lay_out(&self.start) {
@@ -88,9 +90,11 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// What of the card PyTorch can have; `None` is without end.
-fn usable(settings: &Settings) -> Option<u64> {
-    settings.memory.map(|total| total.saturating_sub(settings.context))
+/// A card with this much left, whose addresses lie beside these segments.
+pub(crate) fn card_beside(start: &[Segment], free: Option<u64>) -> Card {
+    let lowest = start.iter().map(|segment| segment.address).min();
+    let highest = start.iter().map(|segment| segment.address + segment.size).max();
+    Card::new(lowest.zip(highest).unwrap_or(NOTHING_TAKEN), free)
 }
 
 /// Addresses end here when nothing was there; what a real card's look like.

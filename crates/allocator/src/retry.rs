@@ -43,10 +43,9 @@ pub(crate) fn is_retry(player: &mut Replayer<'_>, events: &[Event], group: (usiz
 /// Could the card not give one page more? Not known, hence false, if its size is not known.
 fn is_full(player: &Replayer<'_>, size: u64) -> bool {
     let (settings, reserved) = (&player.allocator.settings, player.allocator.reserved());
-    let usable = settings.memory.map(|total| total.saturating_sub(settings.context));
     let lacks = |room: Option<u64>, more: u64| room.is_some_and(|room| room < reserved + more);
     lacks(settings.limit(), settings.segment_size(size))
-        || lacks(usable, settings.page(SMALL_SIZE < size))
+        || lacks(settings.usable(), settings.page(SMALL_SIZE < size))
 }
 
 /// A recorded request.

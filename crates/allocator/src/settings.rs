@@ -164,6 +164,16 @@ impl Settings {
         }
     }
 
+    /// What of the card PyTorch can have; `None` is without end.
+    pub(crate) fn usable(&self) -> Option<u64> {
+        self.memory.map(|total| total.saturating_sub(self.context))
+    }
+
+    /// The most that PyTorch can have reserved, by the card and by a fraction.
+    pub(crate) fn room(&self) -> Option<u64> {
+        [self.usable(), self.limit()].into_iter().flatten().min()
+    }
+
     /// Is garbage collected? Only with a limit and a threshold.
     pub fn collects_garbage(&self) -> bool {
         0.0 < self.garbage_collection_threshold && self.limit().is_some()

@@ -1,6 +1,8 @@
 //! Laws that hold for every program, tried on random ones. A failing program is printed in text form.
 
-use allocator::{Outcome, Settings, replay, reproduce, validate};
+use allocator::{
+    Outcome, Requests, Settings, Start, fits, floor, pack, replay, reproduce, validate,
+};
 use proptest::prelude::*;
 use recording::{Event, OwnerId, Recording, text};
 
@@ -156,6 +158,29 @@ proptest! {
             let result = reproduce(&tail, &settings);
             prop_assert_eq!(result.difference, None, "{:?}\n{}", settings, text::write(&tail));
             prop_assert_eq!(validate::validate(&tail, &result.timeline), Ok(()), "{}", text::write(&tail));
+        }
+    }
+
+    #[test]
+    fn the_smallest_card_does_and_one_byte_less_does_not(
+        steps in prop::collection::vec(step(), 1..120),
+        settings in settings(),
+        from in any::<prop::sample::Index>(),
+    ) {
+        let made = Settings { memory: None, memory_fraction: None, ..settings.clone() };
+        let whole = as_recorded(&recording(&steps, false), &made);
+        let at = if whole.events.is_empty() { 0 } else { from.index(whole.events.len()) };
+        let tail = Recording { events: whole.events[at..].to_vec(), ..whole };
+        let requests = Requests::of(&tail, &made);
+        let packing = pack(&requests, &settings);
+        prop_assert!(packing.bound <= packing.packed);
+        for start in [Start::Kept, Start::Anew] {
+            let Some(least) = floor(&requests, &settings, start) else { continue };
+            let shown = || format!("{start:?} {least} {settings:?}\n{}", text::write(&tail));
+            prop_assert!(fits(&requests, &settings, least, start), "{}", shown());
+            let below = least.checked_sub(1).is_some_and(|below| fits(&requests, &settings, below, start));
+            prop_assert!(!below, "{}", shown());
+            prop_assert!(packing.bound <= least, "{}", shown());
         }
     }
 }

@@ -91,6 +91,13 @@ pub enum Event {
     Mark(Mark),
 }
 
+impl Event {
+    /// Did the allocator do it? Marks are notes about what it did.
+    pub fn is_of_allocator(&self) -> bool {
+        !matches!(self, Event::Mark(_))
+    }
+}
+
 /// What runs from a mark on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {

@@ -119,3 +119,16 @@ pub struct Recording {
     /// What was there at the beginning follows from it, if `start` does not say.
     pub finish: Vec<Segment>,
 }
+
+impl Recording {
+    /// How many events of the allocator it holds. A snapshot of a state without a trace holds none, but
+    /// may hold marks.
+    pub fn trace_length(&self) -> usize {
+        self.trace_number(self.events.len())
+    }
+
+    /// Which of the allocator's events the one at this index is, counted from 0.
+    pub fn trace_number(&self, index: usize) -> usize {
+        self.events.iter().take(index).filter(|event| event.is_of_allocator()).count()
+    }
+}

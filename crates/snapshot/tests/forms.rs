@@ -188,3 +188,12 @@ fn wrong_values_are_named_by_their_place() {
     );
     check(Dict(vec![("segments", Int(1))]), "`segments` in the snapshot must be a list, found int");
 }
+
+#[test]
+fn a_snapshot_of_a_pool_that_nobody_has() {
+    let made_up = [("pool_id", Text("made up"))];
+    let taken = read(&traced(vec![event("snapshot", &made_up)], &[]));
+    assert_eq!(taken.device_traces[0][0].pool, None);
+    let wrong = snapshot::read(&traced(vec![event("alloc", &made_up)], &[]).pickle());
+    assert!(matches!(wrong, Err(Error::Field { .. })), "{wrong:?}");
+}

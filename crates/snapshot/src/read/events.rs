@@ -54,6 +54,7 @@ pub(super) fn entry(
         pool: None,
     };
     let (mut has_action, mut has_address, mut has_size) = (false, false, false);
+    let mut pool = None;
     for (key, value) in pairs {
         let key = cache.word(arena, key);
         match key {
@@ -77,7 +78,7 @@ pub(super) fn entry(
                     Word::ForwardFrames => {
                         entry.forward_stack = Some(cache.stack(arena, key, node)?)
                     }
-                    Word::PoolId => entry.pool = Some(arena.pool(key, node)?),
+                    Word::PoolId => pool = Some(arena.pool(key, node)),
                     Word::CompileContext => {
                         entry.compile_context = optional(cache, arena, key, node)?
                     }
@@ -87,6 +88,11 @@ pub(super) fn entry(
             _ => {}
         }
     }
+    // Of a snapshot it is the pool that was asked for, whatever number somebody made up.
+    entry.pool = match pool {
+        Some(Err(_)) if entry.action == Action::Snapshot => None,
+        pool => pool.transpose()?,
+    };
     let needs_address = !matches!(entry.action, Action::Oom | Action::Snapshot | Action::Other(_));
     if !has_action {
         Err(Wrong::missing(Word::Action, "a str"))
