@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+import fcntl
+import inspect
 import json
 import os
 import shutil
@@ -11,7 +15,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 from . import binary
 from .report import Report
@@ -33,8 +37,10 @@ class Error(Exception):
 def run(
     target: str | os.PathLike[str] | Sequence[str] | Callable[..., object],
     *arguments: Any,
+    kwargs: Mapping[str, Any] | None = None,
     gpu: str | None = None,
     memory: str | int | None = None,
+    used: str | int | None = None,
     steps: int | None = None,
     budget: str | int | None = None,
     baseline: str | os.PathLike[str] | None = None,
@@ -48,27 +54,30 @@ def run(
     cwd: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
     out: str | os.PathLike[str] | None = None,
-    **keywords: Any,
+    **unknown: Any,
 ) -> Report:
     """Runs a script, a command or a function in a fresh process on a GPU that is not there.
 
     `target` is a Python file, a list of words such as `["torchrun", "train.py"]`, or a function, which is
-    called with the arguments and keywords. The other options are those of `fathom run`; `python` is the
-    interpreter, this one unless told otherwise, and `out` keeps the files of the run in a folder.
+    called as `target(*arguments, **kwargs)`. All other names are options of Fathom's, those of `fathom run`;
+    `python` is the interpreter, this one unless told otherwise, and `out` keeps the files of the run in a folder.
 
     A run that does not fit, or fails by itself, is a report like any other; what cannot be run raises `Error`.
     """
+    for name in unknown:
+        raise TypeError(no_option(name, callable(target)))
     if "FATHOM_RUN" in os.environ:
         raise Error("fathom.run was called inside a run", 'in a script, put it under `if __name__ == "__main__":`')
     program = binary.find()
     if program is None:
         raise Error("the command `fathom` was not found", "`make build` makes it; a wheel brings it along")
-    folder = tempfile.mkdtemp(prefix="fathom-") if out is None else os.path.abspath(out)
+    folder, owner = temporary() if out is None else (os.path.abspath(out), None)
     flags = {
         "gpu": gpu,
-        "memory": memory,
+        "memory": size(memory),
+        "used": size(used),
         "steps": steps,
-        "budget": budget,
+        "budget": size(budget),
         "baseline": baseline,
         "margin": margin,
         "save-baseline": save_baseline,
@@ -79,7 +88,7 @@ def run(
     typed = [word for name, value in flags.items() if value is not None for word in (f"--{name}", str(value))]
     asked = [word for question in ask for word in ("--ask", question)]
     try:
-        command = words_of(target, arguments, keywords, os.fspath(python or sys.executable), folder)
+        command = words_of(target, arguments, dict(kwargs or {}), os.fspath(python or sys.executable), folder)
         words = [program, "run", "--quiet", "--out", folder, *typed, *asked, "--", *command]
         code, output = start(words, cwd, {**os.environ, **(env or {})})
         if code == 2:
@@ -87,12 +96,45 @@ def run(
         with open(os.path.join(folder, "report.json"), encoding="utf-8") as file:
             report = Report.of(json.load(file), output, folder)
     except BaseException:
-        if out is None:
-            shutil.rmtree(folder, ignore_errors=True)
+        if owner is not None:
+            remove(folder, owner)
         raise
-    if out is None:
-        weakref.finalize(report, shutil.rmtree, folder, ignore_errors=True)
+    if owner is not None:
+        weakref.finalize(report, remove, folder, owner)
     return report
+
+
+def no_option(name: str, is_function: bool) -> str:
+    """What to write instead of a keyword that is not an option."""
+    options = [each for each in inspect.signature(run).parameters if each not in ("target", "arguments", "unknown")]
+    near = difflib.get_close_matches(name, options, n=1)
+    if near:
+        return f"fathom.run has no option {name!r}; did you mean {near[0]!r}?"
+    cure = f"keywords of your function go into kwargs={{{name!r}: …}}" if is_function else f"options are {', '.join(options)}"
+    return f"fathom.run has no option {name!r}; {cure}"
+
+
+def size(value: str | int | None) -> str | None:
+    """As the command reads it: whole numbers are bytes, as everywhere in Python."""
+    return f"{value}B" if isinstance(value, int) else value
+
+
+def temporary() -> tuple[str, IO[str]]:
+    """A folder and its owner's lock: if this process is killed, the next run of fathom removes it (`session/folder.rs`)."""
+    folder = tempfile.mkdtemp(prefix="fathom-api-")
+    owner = open(os.path.join(folder, "owner.new"), "w", encoding="utf-8")
+    with contextlib.suppress(OSError):  # where files cannot be locked nothing is removed either
+        fcntl.flock(owner, fcntl.LOCK_SH)
+    with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as boot:
+        owner.write(f"fathom.folder/1\n{boot.read().strip()}\n{os.getpid()}\n")
+    owner.flush()
+    os.rename(owner.name, os.path.join(folder, "owner"))
+    return folder, owner
+
+
+def remove(folder: str, owner: IO[str]) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    owner.close()
 
 
 def words_of(target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], python: str, folder: str) -> list[str]:
@@ -100,10 +142,9 @@ def words_of(target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], 
     if callable(target):
         from . import carry
 
-        os.makedirs(folder, exist_ok=True)
-        return [python, CALL, carry.pack(target, arguments, keywords, folder)]
+        return [python, CALL, carry.pack(target, arguments, keywords, os.path.join(folder, carry.FOLDER))]
     if keywords:
-        raise TypeError(f"run() got an unexpected keyword argument {next(iter(keywords))!r}")
+        raise TypeError("kwargs are for a function: a script gets words, such as `fathom.run('train.py', '--batch', 8)`")
     if isinstance(target, (str, os.PathLike)):
         return [python, os.fspath(target), *map(str, arguments)]
     return [*map(str, target), *map(str, arguments)]

@@ -9,8 +9,8 @@ after `#`.
 import functools
 import itertools
 
+from .border import finishing, guarded
 from .graph import is_made
-from .guard import guarded
 from .later import when_imported
 
 UNSHARDED, COMMUNICATION = "unsharded_weights", "communication"
@@ -74,78 +74,56 @@ class Areas:
     """Tells the scribe which area the script is in."""
 
     def __init__(self, recorder):
-        self.recorder = recorder
-        self.is_broken = False
+        self.recorder, self.party = recorder, recorder.party
         for method in METHODS:
-            when_imported(method[0], functools.partial(self.wrap, method))
+            self.when_imported(method[0], functools.partial(self.wrap, method))
         for name in GIVEN:
-            when_imported("torch.distributed", functools.partial(self.wrap_given, name))
-        when_imported(DTENSOR, self.wrap_to_local)
+            self.when_imported("torch.distributed", functools.partial(self.wrap_given, name))
+        self.when_imported(DTENSOR, self.wrap_to_local)
+
+    def when_imported(self, name, then):
+        when_imported(name, self.party.callback(then, f"the import of {name}"))
 
     def wrap(self, method, module):
         _, owner, name, *what = method
         owner = getattr(module, owner, None) if owner else module
-        inner = getattr(owner, name, None)
-        if inner is None:  # another version of torch
-            return
-
-        @functools.wraps(inner)
-        def call(*args, **kwargs):
-            outer = self.enter(what, args)
-            try:
-                return inner(*args, **kwargs)
-            finally:
-                self.leave(outer)
-
-        setattr(owner, name, call)
+        if hasattr(owner, name):  # else another version of torch
+            self.party.around(owner, name, lambda args, _: self.enter(what, args), self.leave)
 
     def wrap_given(self, name, module):
-        inner = getattr(module, name, None)
-        if inner is None:
-            return
-
-        @functools.wraps(inner)
-        def call(output, given, *args, **kwargs):
-            result = inner(output, given, *args, **kwargs)
-            self.note_given(output, given)
-            return result
-
-        setattr(module, name, call)
+        if hasattr(module, name):
+            self.party.around(module, name, after=self.note_given)
 
     def wrap_to_local(self, module):
         """Between parallel layers a rank's part of an activation is an ordinary tensor, and looks like a whole one."""
-        inner = module.DTensor.to_local
-
-        @functools.wraps(inner)
-        def to_local(this, **options):
-            local = inner(this, **options)
-            self.note_local(this, local)
-            return local
-
-        module.DTensor.to_local = to_local
+        self.party.around(module.DTensor, "to_local", after=self.note_local)
 
     @guarded
     def enter(self, what, args):
         category, name, area = what
         return (self.recorder.scribe.enter_area(category, said(name, args), said(area, args)),)
 
-    @guarded
-    def leave(self, outer):
+    @finishing
+    def leave(self, outer, *_):
         if outer is not None:
             self.recorder.scribe.leave_area(*outer)
 
     @guarded
-    def note_given(self, *buffers):
+    def note_given(self, _, args, kwargs, result, error):
+        """Functions of (output, input, …)."""
+        names = ("output", "output_tensor_list", "input", "input_tensor_list")
+        buffers = (*args[:2], *(buffer for name, buffer in (kwargs or {}).items() if name in names))
         lists = (buffer if isinstance(buffer, (list, tuple)) else (buffer,) for buffer in buffers)
-        for tensor in itertools.chain(*lists):
+        for tensor in itertools.chain(*lists if error is None else ()):
             if tensor.is_cuda:
                 self.recorder.scribe.name(COMMUNICATION, EXPERTS, tensor)
                 self.recorder.scribe.area(EXPERTS, tensor)
         self.recorder.scribe.resume()
 
     @guarded
-    def note_local(self, whole, local):
-        if local.is_cuda and is_made(whole):
+    def note_local(self, _, args, kwargs, local, error):
+        whole = args[0]
+        if error is None and local.is_cuda and is_made(whole):
             self.recorder.scribe.area(layout(whole), local)
 
 

@@ -5,9 +5,9 @@ import threading
 import torch
 
 from . import graph, native
+from .border import finishing, guarded
 from .functions import PLAIN
 from .garbage import Garbage
-from .guard import guarded
 from .living import living
 
 
@@ -23,50 +23,50 @@ class Backward:
     def __init__(self, recorder):
         self.recorder = recorder
         self.garbage = Garbage()
-        mixin = torch.autograd.function._HookMixin
-        mixin._register_hook = native.RegisterHook(mixin._register_hook)
+        mixin, name = torch.autograd.function._HookMixin, "_register_hook"
+        self.party.put(mixin, name, native.RegisterHook(self.party.native, getattr(mixin, name)))
         self.hooked = None if graph.HAS_RAW_DATA else Hooked()
         if self.hooked is not None:
             self.watch_hooks()
 
     @property
-    def is_broken(self):
-        return self.recorder.is_broken
-
-    @is_broken.setter
-    def is_broken(self, value):
-        self.recorder.is_broken = value
+    def party(self):
+        return self.recorder.party
 
     def bounds(self):
         return None if self.hooked is None else self.hooked.bounds
 
-    def run(self, run, roots):
-        """Each node announces itself when it runs; what it keeps is noted before."""
+    @guarded
+    def begin(self, roots):
+        """Each node will announce itself when it runs; what it keeps is noted before."""
         scribe = self.recorder.scribe
         outer, handles = scribe.part(), []
         self.garbage.settle(is_over=True)
         self.garbage.uncounted(lambda: self.before_backward(roots, handles))
         scribe.enter(outer)
         was_loud = scribe.enter_backward()  # a node says more than Python's frames, and its thread has none
-        try:
-            return run()
-        finally:
-            scribe.leave_backward(was_loud)
-            scribe.enter(outer)
-            self.garbage.uncounted(lambda: self.after_backward(handles))
-            scribe.enter(outer)
+        return outer, handles, was_loud
 
-    @guarded
+    @finishing
+    def end(self, begun):
+        scribe = self.recorder.scribe
+        outer, handles, was_loud = begun
+        scribe.leave_backward(was_loud)
+        scribe.enter(outer)
+        self.garbage.uncounted(lambda: self.after_backward(handles))
+        scribe.enter(outer)
+
     def before_backward(self, roots, handles):
         nodes = list(dict.fromkeys(graph.root_nodes(roots)))
         trained = self.recorder.names.trained()
         look = self.recorder.facts.convolution
         self.recorder.scribe.begin_backward(nodes, trained, self.bounds(), handles, look)
 
-    @guarded
     def after_backward(self, handles):
         self.recorder.scribe.remove(handles)
         handles.clear()
+        if self.party.is_over:
+            return
         names = self.recorder.names
         self.recorder.scribe.gradients(names.trained(names.own_optimizers()), names.of_parameter)
 
@@ -80,19 +80,16 @@ class Backward:
     def watch_hooks(self):
         """Between push and pop, what is saved is packed."""
         functions, hooked = torch._C._autograd, self.hooked
-        push, pop = functions._push_saved_tensors_default_hooks, functions._pop_saved_tensors_default_hooks
 
-        def pushed(*args):
+        def push(*_):
             hooked.depth += 1
             if hooked.depth == 1:
                 hooked.bounds.append(functions._get_sequence_nr())
-            return push(*args)
 
-        def popped():
+        def pop(*_):
             hooked.depth -= 1
             if hooked.depth == 0:
                 hooked.bounds.append(functions._get_sequence_nr())
-            return pop()
 
-        functions._push_saved_tensors_default_hooks = pushed
-        functions._pop_saved_tensors_default_hooks = popped
+        self.party.around(functions, "_push_saved_tensors_default_hooks", before=push)
+        self.party.around(functions, "_pop_saved_tensors_default_hooks", before=pop)

@@ -22,10 +22,16 @@ import types
 from typing import Any
 
 
+# Where the function and its arguments wait, beside the files of the run; and how its file begins.
+FOLDER = "fathom-call"
+SCHEMA = "fathom.call/1"
+
+
 def pack(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], folder: str) -> str:
     """Writes what `call.py` needs into a folder; gives the file to hand to it."""
     check(function)
-    order: dict[str, Any] = {"name": function.__qualname__, "path": own_path()}
+    make_room(folder)
+    order: dict[str, Any] = {"schema": SCHEMA, "name": function.__qualname__, "path": own_path()}
     script: str | None = getattr(sys.modules["__main__"], "__file__", None)
     luggage = Luggage()
     if function.__module__ != "__main__":
@@ -46,6 +52,20 @@ def pack(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], fo
     with open(path, "w", encoding="utf-8") as file:
         json.dump(order, file)
     return path
+
+
+def make_room(folder: str) -> None:
+    """Makes the folder, or uses it again if it is of an earlier run."""
+    try:
+        os.makedirs(folder)
+    except FileExistsError:
+        try:
+            with open(os.path.join(folder, "call.json"), encoding="utf-8") as file:
+                is_ours = json.load(file).get("schema") == SCHEMA
+        except (OSError, ValueError, AttributeError):
+            is_ours = False
+        if not is_ours:
+            raise refused(f"`{folder}` is yours, and the run would write to it", hint="name another folder with `out`") from None
 
 
 def check(function: Any) -> None:

@@ -11,46 +11,75 @@ import sys
 
 def open():
     """Go on when torch is imported: this runs in the middle of that."""
+    try:
+        from .border import DOORWAY
+    except Exception as error:  # our own library is missing, or of another kind of machine
+        print(f"fathom: the doorway could not be opened: {type(error).__name__}: {error}", file=sys.stderr)
+        return
     torch = sys.modules.get("torch")
     spec = getattr(torch, "__spec__", None)
     if spec is not None and getattr(spec, "_initializing", False):
-        when_imported(spec, ready)
+        when_imported(spec, DOORWAY.callback(ready))
     elif torch is not None:
-        ready()
+        DOORWAY.contain("the doorway", ready)
 
 
 def ready():
-    """Torch is there; the card is not used yet."""
-    import torch
+    """Torch is there; the card is not used yet. What goes wrong in one part leaves the others alone."""
+    from .border import DOORWAY
 
+    folder = os.environ.get("FATHOM_RUN")
+    DOORWAY.contain("chance", follow_chance)
     if os.environ.get("FATHOM_WORLD_SIZE"):
         join_world()
-    try:
-        if os.environ.get("FATHOM_SOURCES") == "on" and os.environ.get("FATHOM_RUN"):
-            from . import sources
+    if os.environ.get("FATHOM_SOURCES") == "on" and folder:
+        DOORWAY.contain("sources", note_sources, folder)
+    if os.environ.get("FATHOM_LEVERS"):
+        DOORWAY.contain("levers", apply_levers, folder)
+    if os.environ.get("FATHOM_FLOPS") == "on" and folder:
+        DOORWAY.contain("flops", count_flops, folder)
+    DOORWAY.contain("the watch", wait_for_the_card)
 
-            sources.install(os.environ["FATHOM_RUN"])
-        if os.environ.get("FATHOM_LEVERS"):
-            import json
 
-            from . import levers
+def follow_chance():
+    from . import chance
 
-            levers.install(json.loads(os.environ["FATHOM_LEVERS"]), os.environ.get("FATHOM_RUN"))
-        if os.environ.get("FATHOM_FLOPS") == "on" and os.environ.get("FATHOM_RUN"):
-            from . import flops
+    chance.install()
 
-            flops.install(os.environ["FATHOM_RUN"])
-        from . import functions, uncompiled
 
-        uncompiled.install(functions.hide_from)
-        torch.cuda._lazy_call(watch_the_card)
-        with_values = os.environ.get("FATHOM_VALUES", "on") != "off"
-        if with_values or os.environ.get("FATHOM_RECORD", "on") != "off":
-            from . import values
+def note_sources(folder):
+    from . import sources
 
-            functions.install().compute_values(values.install() if with_values else None)
-    except Exception as error:  # the user's script matters more than our report of it
-        complain(error)
+    sources.install(folder)
+
+
+def apply_levers(folder):
+    import json
+
+    from . import levers
+
+    levers.install(json.loads(os.environ["FATHOM_LEVERS"]), folder)
+
+
+def count_flops(folder):
+    from . import flops
+
+    flops.install(folder)
+
+
+def wait_for_the_card():
+    import torch
+
+    from . import functions, uncompiled
+    from .border import DOORWAY
+
+    uncompiled.install(functions.hide_from)
+    torch.cuda._lazy_call(DOORWAY.callback(watch_the_card))
+    with_values = os.environ.get("FATHOM_VALUES", "on") != "off"
+    if with_values or os.environ.get("FATHOM_RECORD", "on") != "off":
+        from . import values
+
+        functions.install().compute_values(values.install() if with_values else None)
 
 
 def join_world():
@@ -60,23 +89,17 @@ def join_world():
 
         world.install()
     except Exception as error:
-        complain(error)
+        print(f"fathom: the other ranks cannot be stood in for: {type(error).__name__}: {error}", file=sys.stderr)
         os._exit(3)
 
 
 def watch_the_card():
     """Runs when CUDA is initialised, before the first allocation."""
-    try:
-        from . import watch
+    from . import chance, watch
 
-        folder, steps = os.environ.get("FATHOM_RUN"), int(os.environ.get("FATHOM_STEPS") or 0)
-        watch.install(folder, steps, is_recording=os.environ.get("FATHOM_RECORD", "on") != "off")
-    except Exception as error:
-        complain(error)
-
-
-def complain(error):
-    print(f"fathom: the doorway could not be opened: {type(error).__name__}: {error}", file=sys.stderr)
+    chance.seed_cards()
+    folder, steps = os.environ.get("FATHOM_RUN"), int(os.environ.get("FATHOM_STEPS") or 0)
+    watch.install(folder, steps, is_recording=os.environ.get("FATHOM_RECORD", "on") != "off")
 
 
 def when_imported(spec, then):

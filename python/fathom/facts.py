@@ -92,7 +92,7 @@ class Facts:
     def one_hot(self, module, _, args, kwargs):
         """`one_hot(indices, num_classes)`"""
         classes = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
-        if args and classes > 0:
+        if args and isinstance(classes, int) and classes > 0:
             shape = "x".join(map(str, (*args[0].shape, classes)))
             self.add("one_hot", f"module={self.modules.paths[module] or '-'} shape={shape}")
 

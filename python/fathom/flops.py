@@ -5,14 +5,17 @@ A dispatch mode is on, which changes how PyTorch allocates: such a run is for co
 
 import atexit
 import collections
-import json
 import os
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from . import border
 from .modules import Modules
+from .texts import as_json
+
+FLOPS = border.Party("operations were not counted")
 
 
 class Counter(TorchDispatchMode):
@@ -25,26 +28,30 @@ class Counter(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **kwargs or {})
-        formula = flop_registry.get(func._overloadpacket)
-        if formula is not None and self.running and torch._C._current_graph_task_id() == -1:
-            self.flops[self.running[-1]] += formula(*args, **kwargs or {}, out_val=result)
+        FLOPS.contain("an operator", self.count, func, args, kwargs or {}, result)
         return result
 
-    def call(self, inner, module, args, kwargs):
-        outer = self.modules.number(module)
-        path, before = self.modules.paths[outer], versions(args, kwargs)
+    def count(self, func, args, kwargs, result):
+        formula = flop_registry.get(func._overloadpacket)
+        if formula is not None and self.running and torch._C._current_graph_task_id() == -1:
+            self.flops[self.running[-1]] += formula(*args, **kwargs, out_val=result)
+
+    def enter(self, args, kwargs):
+        path = self.modules.paths[self.modules.number(args[0])]
+        before = versions(args[1:], kwargs)
         self.running.append(path)
-        try:
-            return inner(module, *args, **kwargs)
-        finally:
-            self.running.pop()
-            if versions(args, kwargs) != before:
-                self.changing.add(path)
+        return path, before
+
+    def leave(self, entered, args, kwargs, *_):
+        path, before = entered
+        self.running.pop()
+        if versions(args[1:], kwargs) != before:
+            self.changing.add(path)
 
     def write(self, folder, pid):
         if os.getpid() == pid:
             with open(os.path.join(folder, f"flops.{pid}.json"), "w", encoding="utf-8") as file:
-                json.dump({"flops": self.flops, "changing": sorted(self.changing)}, file)
+                file.write(as_json({"flops": self.flops, "changing": sorted(self.changing)}))
 
 
 def versions(*values):
@@ -65,11 +72,6 @@ def versions(*values):
 def install(folder):
     """From now on everything is counted; the counts are written at the end of the process."""
     counter = Counter()
-    inner = torch.nn.Module.__call__
-
-    def __call__(module, *args, **kwargs):
-        return counter.call(inner, module, args, kwargs)
-
-    torch.nn.Module.__call__ = __call__
+    FLOPS.around(torch.nn.Module, "__call__", counter.enter, counter.leave)
     counter.__enter__()
-    atexit.register(counter.write, folder, os.getpid())
+    atexit.register(FLOPS.callback(counter.write), folder, os.getpid())

@@ -6,17 +6,21 @@ is on (gradients are added out of place, for one), and the peaks would not be it
 
 import functools
 import os
-import sys
 import threading
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import unseen
+from . import border, native, unseen
 from . import value_rules as rules
+from .border import DOORWAY
 
 # Tensors that nobody has made a class of his own of.
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)})
+
+
+# What goes wrong with values leaves them unknown.
+VALUES = border.Party("values of small tensors may be unknown")
 
 
 class Functions(TorchFunctionMode):
@@ -24,22 +28,21 @@ class Functions(TorchFunctionMode):
 
     def __init__(self):
         super().__init__()
-        from . import native
-        from .card_memory import SMALL_BYTES, SMALL_ELEMENTS
+        from . import evaluate
         from .storages import storages
+        from .values import BYTES, SECONDS
 
-        self.small = native.Small(PLAIN, storages, SMALL_ELEMENTS, SMALL_BYTES)
+        self.ledger = native.Ledger(PLAIN, storages, evaluate, BYTES, SECONDS)
         settings = {
-            "small": self.small,
+            "ledger": self.ledger,
             "getters": rules.PLAIN_GETTERS,
             "readers": rules.READERS,
             "special": rules.SPECIAL,
-            "nothing_to_fill": rules.NOTHING_TO_FILL,
-            "not_tensors": rules.NOT_TENSORS,
-            "add": torch.Tensor.add_,
+            "pieces": rules.PIECES,
             "is_compiling": torch.compiler.is_compiling,
             "is_loading": is_loading,
             "mode": self,
+            "party": VALUES.native,
         }
         self.inner = self.__torch_function__ = native.Functions(settings)
         self._recorder = None
@@ -52,11 +55,13 @@ class Functions(TorchFunctionMode):
     @recorder.setter
     def recorder(self, recorder):
         self._recorder = recorder
-        self.inner.set_recorder(recorder, recorder and recorder.scribe)
+        self.inner.set_recorder(recorder, recorder and recorder.scribe, recorder and recorder.party.native)
 
     def compute_values(self, values):
-        """Small results are computed; see values.py."""
+        """What functions do to what is known is noted; see values.py."""
         self.inner.set_values(values)
+        if values is not None:
+            self.ledger.serve()
 
 
 def is_loading():
@@ -74,42 +79,32 @@ def install():
         _mode = Functions()
         enter_thread()
         _follow_threads()
-        os.register_at_fork(after_in_child=_forked)
+        os.register_at_fork(after_in_child=DOORWAY.callback(_forked))
         _step_aside()
         unseen.install()
     return _mode
 
 
-_thread = threading.local()
-
-
 def enter_thread():
     """A mode is of one thread: this one has it from here on."""
-    if _mode is not None and not hasattr(_thread, "has_mode"):
-        _thread.has_mode = True
+    if _mode is not None and not native.set_mode_of_thread(True):
         _mode.__enter__()
 
 
 def _leave_thread():
-    if hasattr(_thread, "has_mode"):
-        del _thread.has_mode
+    if native.set_mode_of_thread(False):
         _mode.__exit__(None, None, None)
 
 
 def _follow_threads():
     """Threads that begin have the mode. Daemons have it from their first model on (`recorder.py`): Python ends them
     wherever they are, and those that only bring data to the card are better not in a function of ours then."""
-    inner = threading.Thread._bootstrap_inner
 
-    def _bootstrap_inner(thread):
+    def begin(thread):
         if not thread.daemon:
             enter_thread()
-        try:
-            inner(thread)
-        finally:
-            _leave_thread()
 
-    threading.Thread._bootstrap_inner = _bootstrap_inner
+    DOORWAY.around_thread(threading.Thread, "_bootstrap_inner", begin, lambda _: _leave_thread())
 
 
 def _forked():
@@ -124,19 +119,17 @@ def _step_aside():
     So its Python functions run as ever, and the mode sees the built-in functions that they call.
     """
     for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
-        inner = getattr(torch.overrides, name)
-        replacement = _ignoring_our_mode(inner, is_list=name == "has_torch_function")
-        for module in list(sys.modules.values()):
-            if getattr(module, "__name__", "").startswith("torch") and vars(module).get(name) is inner:
-                setattr(module, name, replacement)
+        theirs, is_list = getattr(torch.overrides, name), name == "has_torch_function"
+        ours = native.HasTorchFunction(DOORWAY.native, theirs, PLAIN, is_list)
+        border.put_everywhere(name, theirs, ours, readable=functools.partial(_readable, ours, is_list))
 
 
-def _ignoring_our_mode(inner, is_list):
-    @functools.wraps(inner)
+def _readable(ours, is_list):
+    """The same for the compiler, which knows neither the built-in function nor the stack of modes."""
+
     def has_torch_function(*values):
-        # The compiler reads this function too, and knows neither the built-in one nor its stack.
-        if not torch.compiler.is_dynamo_compiling() and (_mode is None or torch._C._len_torch_function_stack() != 1):
-            return inner(*values)
+        if not torch.compiler.is_dynamo_compiling():
+            return ours(*values)
         for value in values[0] if is_list else values:
             if isinstance(value, torch.Tensor) and type(value) not in PLAIN:
                 return True
@@ -150,11 +143,13 @@ def hide_from(compiler):
 
     The code that it makes runs in our mode, as other code does. Its guards still see the stack as it is.
     """
-    state = compiler.variables.torch_function.SymbolicTorchFunctionState
-    inner = state.__init__
+    border.compiler_is_loaded()
 
-    def __init__(self, py_stack, *args, **kwargs):
-        modes = list(py_stack)
-        inner(self, [] if modes == [_mode] else modes, *args, **kwargs)
+    def make(inner):
+        def __init__(self, py_stack, *args, **kwargs):
+            modes = list(py_stack)
+            inner(self, [] if modes == [_mode] else modes, *args, **kwargs)
 
-    state.__init__ = __init__
+        return __init__
+
+    DOORWAY.instead(compiler.variables.torch_function.SymbolicTorchFunctionState, "__init__", make)

@@ -13,11 +13,11 @@ import sys
 FILES = 200
 
 
-def installed_imports(words):
-    """Names in the order in which the script imports them; `words` as after `python`."""
+def installed_imports(words, folder):
+    """Names in the order in which the script imports them; `words` as after `python`, `folder` is where it looks first."""
     if words[0] == "-c":
         return list(dict.fromkeys(names_of(words[1])))
-    path = file_of_module(words[1], sys.path[0]) if words[0] == "-m" else words[0]
+    path = file_of_module(words[1], folder) if words[0] == "-m" else words[0]
     found, seen, waiting = {}, set(), [path]
     while waiting and len(seen) < FILES:
         path = waiting.pop(0)
@@ -25,7 +25,7 @@ def installed_imports(words):
             continue
         seen.add(path)
         for name in names_of(text_of(path)):
-            local = file_of_module(name, sys.path[0])
+            local = file_of_module(name, folder)
             if local is not None:
                 waiting.append(local)
             elif is_installed(name):

@@ -4,13 +4,19 @@ import importlib.abc
 import importlib.util
 import sys
 
+from . import native
+from .border import DOORWAY
+
 _waiting = {}
 
 
 class _Finder(importlib.abc.MetaPathFinder):
     """Lets the other finders do their work, and has the module's own code run by those who wait for it."""
 
-    def find_spec(self, name, path=None, target=None):
+    def __init__(self):
+        self.find_spec = DOORWAY.callback(self.find)
+
+    def find(self, name, path=None, target=None):
         if name not in _waiting:
             return None
         waiting = _waiting.pop(name)
@@ -18,12 +24,13 @@ class _Finder(importlib.abc.MetaPathFinder):
         if spec is None or spec.loader is None:
             return spec
         for run in waiting:
-            spec.loader.exec_module = _wrapped(run, spec.loader.exec_module)
+            theirs = spec.loader.exec_module
+            spec.loader.exec_module = native.Instead(DOORWAY.native, f"the import of {name}", theirs, _following(run))
         return spec
 
 
-def _wrapped(run, execute):
-    return lambda module: run(module, execute)
+def _following(run):
+    return lambda execute: lambda module: run(module, execute)
 
 
 _finder = _Finder()
@@ -37,7 +44,7 @@ def run_import(name, run):
 
 
 def when_imported(name, then):
-    """`then(module)` as soon as it is imported; at once if it is there already."""
+    """`then(module)`, a callback, as soon as it is imported; at once if it is there already."""
 
     def run(module, execute):
         execute(module)

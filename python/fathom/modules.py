@@ -9,6 +9,7 @@ import weakref
 import torch
 
 from .living import living, with_subclasses
+from .storages import elements
 
 # How often the whole process is searched for modules; one search takes some hundredths of a second.
 SEARCHES = 8
@@ -107,4 +108,4 @@ def is_bare(module):
 
 
 def size(module):
-    return sum(parameter.numel() for parameter in module.parameters())
+    return sum(elements(parameter) for parameter in module.parameters())

@@ -12,6 +12,7 @@ from .card_memory import allocated
 from .functions import PLAIN
 from .graph import is_made
 from .living import living
+from .storages import elements, has_memory, shape_of
 
 # A set of tensors is a copy of the parameters if it has this share of their elements, shape by shape.
 COPY_SHARE = 0.9
@@ -81,18 +82,18 @@ class Names:
         parameters = {**trained, **{id(p): p for root in originals for p in root.parameters()}}
         wanted = collections.defaultdict(list)
         for parameter in parameters.values():
-            wanted[parameter.shape].append(self.of_parameter.get(id(parameter), "a parameter"))
-        total = sum(parameter.numel() for parameter in trained.values())
+            wanted[shape_of(parameter)].append(self.of_parameter.get(id(parameter), "a parameter"))
+        total = sum(elements(parameter) for parameter in trained.values())
         if allocated() - sum(taken.values()) < COPY_SHARE * total:  # too little for one byte an element
             return []
-        found, elements = [], 0
+        found, copied = [], 0
         for thing in living(PLAIN):
-            if thing.is_cuda and not is_made(thing) and thing.data_ptr() not in taken:
-                names = wanted.get(thing.shape)
+            if thing.is_cuda and not is_made(thing) and has_memory(thing) and thing.data_ptr() not in taken:
+                names = wanted.get(shape_of(thing))
                 if names:
                     found.append(("model_copies", f"copy of {names.pop(0)}", thing))
-                    elements += thing.numel()
-        return found if total and elements >= COPY_SHARE * total else []
+                    copied += thing.numel()
+        return found if total and copied >= COPY_SHARE * total else []
 
     def counts(self):
         """Elements of parameters on the card or not, each counted once."""
@@ -100,8 +101,8 @@ class Names:
         copies = {id(tensor) for category, _, tensor in self.of_modules() if category == "model_copies"}
         every.update((id(p), p) for p in self.trained())
         ours = [parameter for key, parameter in every.items() if key not in copies]
-        trainable = sum(p.numel() for p in ours if p.requires_grad)
-        total = sum(p.numel() for p in ours)
+        trainable = sum(elements(p) for p in ours if p.requires_grad)
+        total = sum(map(elements, ours))
         return {"total": total, "trainable": trainable, "frozen": total - trainable}
 
     def unused(self, optimizer):
@@ -118,7 +119,7 @@ def is_empty(root):
 
 
 def signature(root):
-    return [(name, parameter.shape) for name, parameter in root.named_parameters()]
+    return [(name, shape_of(parameter)) for name, parameter in root.named_parameters()]
 
 
 def holds(root, parameters):

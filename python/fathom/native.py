@@ -30,5 +30,9 @@ def load():
 
 
 _module = load()
-Functions, RegisterHook, Scribe = _module.Functions, _module.RegisterHook, _module.Scribe
-Small, Whose = _module.Small, _module.Whose
+Around, Callback, Instead, Party = _module.Around, _module.Callback, _module.Instead, _module.Party
+Functions, HasTorchFunction, ModuleCall = _module.Functions, _module.HasTorchFunction, _module.ModuleCall
+RegisterHook, Scribe, Within = _module.RegisterHook, _module.Scribe, _module.Within
+Ledger, Whose = _module.Ledger, _module.Whose
+fail_at, places_passed = _module.fail_at, _module.places_passed
+is_mode_alone, set_mode_of_thread = _module.is_mode_alone, _module.set_mode_of_thread

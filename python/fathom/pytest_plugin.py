@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 # Where the inner pytest says what came of the test.
 OUTCOME = "FATHOM_PYTEST_OUTCOME"
-OPTIONS = ("gpu", "memory", "budget", "baseline", "margin", "steps", "timeout", "values", "record")
+OPTIONS = ("gpu", "memory", "used", "budget", "baseline", "margin", "steps", "timeout", "values", "record")
 FINDINGS = 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "fathom(gpu, memory, budget, baseline, margin, steps=0, timeout): run the test on a phantom GPU; "
+        "fathom(gpu, memory, used, budget, baseline, margin, steps=0, timeout): run the test on a phantom GPU; "
         "it fails if it runs out of memory, goes over the budget or grows",
     )
 
@@ -60,9 +60,10 @@ def run(item: pytest.Function) -> None:
     item.user_properties.append(("fathom", report.headline))
     if told.get("outcome") == "skipped":
         pytest.skip(told["text"])
-    if report.verdict != "script_failed" and not report.fits:
+    is_answer = report.verdict not in ("script_failed", "interrupted", "timed_out")
+    if is_answer and not report.fits:
         pytest.fail(words(report), pytrace=False)
-    if report.verdict == "script_failed":
+    if not is_answer:
         pytest.fail(told.get("text") or f"{report.headline}\n{report.output}", pytrace=False)
 
 

@@ -6,23 +6,23 @@ node of the backward pass) begins with a serial number, which is found again in 
 each step the events are written to the run's file. What is called for every function is Rust, in `crates/recorder`.
 """
 
-import json
 import os
 import threading
 
 import torch
 
-from . import graph, history, join, native
+from . import border, graph, history, join, native
 from .areas import Areas, layout
 from .backward import Backward
-from .card_memory import allocated
+from .border import guarded
+from .card_memory import allocated, total_and_context
 from .facts import LOOKS, Facts, may_enlarge
 from .functions import PLAIN, enter_thread
 from .graph import is_made
-from .guard import guarded
 from .modules import Modules
 from .names import FACTORIES, Names, arguments
-from .storages import storages
+from .storages import elements, storages
+from .texts import as_json
 from .whose import WHOSE
 
 # Parts that may begin before what happened is written out, step or no step.
@@ -35,6 +35,7 @@ UNNAMED = 1e-3
 class Recorder:
     def __init__(self, folder, watch):
         self.watch = watch
+        self.party = border.Party("the recording ended", ends=True, then=self.withdraw)
         self.pid = os.getpid()
         self.folder = folder
         self.modules = Modules()
@@ -43,16 +44,14 @@ class Recorder:
         self.region = 0  # serial number at which the running phase began
         self.parameters = None  # their counts, taken at each optimizer's first step
         self.unused = {}  # optimizer's id -> elements without a gradient then
-        self.is_broken = False
         self.draining = threading.Lock()
         devices = torch.cuda.device_count()
         self.join = join.make(devices)
-        self.scribe = make_scribe(self.modules, self.join, self.call_module.__func__.__code__)
-        self.history = history.History(self.scribe)
+        self.scribe = make_scribe(self.party, self.modules, self.join)
+        self.history = history.History(self.scribe, self.drain)
         self.total, self.context = {}, {}
         for device in range(devices):
-            free, total = torch.cuda.mem_get_info(device)
-            self.total[device], self.context[device] = total, total - free
+            self.total[device], self.context[device] = total_and_context(device)
         self.backward = Backward(self)
         self.areas = Areas(self)
         self.scribe.step_out()
@@ -66,42 +65,49 @@ class Recorder:
         if is_looked_at:
             self.facts.function(self.scribe.module(), func, args, kwargs or {})
 
-    def call_module(self, inner, module, args, kwargs):
-        scribe = self.scribe
-        outside = scribe.module()
-        if outside == 0:
-            enter_thread()
-            self.enter_model(module, args, kwargs)
-        number, outer = scribe.enter_module(module)
-        if number not in self.facts.asked:
-            self.facts.module_called(number, module, args, kwargs)
-        if self.watch.in_phase == "backward":
-            self.facts.recomputed(number)
-        try:
-            result = inner(module, *args, **kwargs)
-        except BaseException:
-            scribe.enter(outer)
-            raise
-        scribe.leave_module(result, outer)
-        if outside == 0 and self.watch.is_evaluating and torch.is_grad_enabled():
-            self.facts.model_evaluated(number, result)
-        return result
+    def watch_modules(self):
+        """Every call of a module is seen, by `crates/recorder/src/calls.rs`."""
+        owner, name = torch.nn.Module, "__call__"
+        ours = native.ModuleCall(self.party.native, getattr(owner, name), self.scribe, self)
+        self.party.put(owner, name, ours)
 
     @guarded
-    def enter_model(self, module, args, kwargs):
+    def enter_model(self, args, kwargs):
         """A model is called from outside of any module: what it is given are the inputs."""
+        enter_thread()
+        module, *given = args
         self.modules.number(module)
         self.facts.settle()
         self.watch.model_called(module)
         if self.scribe.count() > PATIENCE:
             self.drain()
-        for name, tensor in arguments(args, kwargs):
+        for name, tensor in arguments(given, kwargs or {}):
             if tensor.is_cuda and not is_made(tensor) and not isinstance(tensor, torch.nn.Parameter):
                 self.scribe.name("inputs", name, tensor)
         self.scribe.step_out()
 
+    @guarded
+    def leave_model(self, number, result):
+        if self.watch.is_evaluating and torch.is_grad_enabled():
+            self.facts.model_evaluated(number, result)
+
+    @guarded
+    def look_at_module(self, number, args, kwargs):
+        """A module is called for the first time."""
+        self.facts.module_called(number, args[0], args[1:], kwargs or {})
+
+    @guarded
+    def note_recomputed(self, number):
+        """A module is called in a backward pass."""
+        self.facts.recomputed(number)
+
+    @guarded
+    def note_graph_use(self, keeps_graph, makes_graph, place):
+        self.facts.backward_begins(keeps_graph, makes_graph, place)
+
     # -- phases --------------------------------------------------------------------------------------------
 
+    @guarded
     def end_region(self, phase, step):
         """The phase that ends here gets its name; the next begins."""
         self.backward.garbage.settle()
@@ -125,7 +131,7 @@ class Recorder:
 
     def note_unused(self, optimizer):
         unused = self.names.unused(optimizer)
-        self.unused[id(optimizer)] = sum(parameter.numel() for _, parameter in unused)
+        self.unused[id(optimizer)] = sum(elements(parameter) for _, parameter in unused)
         for name, _ in unused:
             self.facts.add("unused", name)
         self.facts.optimizer(optimizer)
@@ -146,7 +152,7 @@ class Recorder:
         self.note_everything(with_copies=True)
         self.drain()
         self.facts.look()
-        self.scribe.about(json.dumps({"facts": self.facts.table()}))
+        self.scribe.about(as_json({"facts": self.facts.table()}))
 
     def note_everything(self, with_copies):
         """Names by what holds the tensors now."""
@@ -186,7 +192,13 @@ class Recorder:
             "context_bytes": self.context[device],
             "device": device,
         }  # fmt: skip
-        self.scribe.open(device, os.path.join(self.folder, f"recording.{self.pid}.{device}.fathom"), json.dumps(about))
+        self.scribe.open(device, os.path.join(self.folder, f"recording.{self.pid}.{device}.fathom"), as_json(about))
+
+    def withdraw(self):
+        """The script goes on as if there were no recording."""
+        self.watch.recording_ended()
+        self.party.withdraw()
+        self.history.end()
 
     @guarded
     def finish(self):
@@ -203,13 +215,13 @@ class Recorder:
         saved = {"saved_bytes": kept, "module_outputs_bytes": outputs}
         facts = {"parameters": parameters, "saved": saved, "facts": self.facts.table()}
         for device in self.scribe.devices():
-            self.scribe.finish(device, segments, json.dumps({**facts, "counters": counters(device)}))
+            self.scribe.finish(device, segments, as_json({**facts, "counters": counters(device)}))
 
 
-def make_scribe(modules, joined, boundary=None):
-    """What the scribe asks Python for; beyond frames of the code `boundary`, the stack is known."""
+def make_scribe(party, modules, joined):
+    """What the scribe asks Python for."""
     settings = {
-        "boundary": boundary,
+        "party": party.native,
         "announce": joined.announce,
         "is_text": joined.is_text,
         "describe": describe,

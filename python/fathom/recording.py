@@ -34,7 +34,9 @@ def record(folder="fathom-recording"):
         yield folder
     finally:
         watching.finish()
-        functions.install().recorder = watching.recorder = None
+        if watching.recorder is not None:
+            watching.recorder.withdraw()
+        watching.withdraw()
 
 
 def main(words):

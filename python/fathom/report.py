@@ -25,6 +25,7 @@ class Gpu:
     name: str
     title: str
     memory_bytes: int
+    used_bytes: int
     context_bytes: int
     context_known: str
     compute_capability: str
@@ -168,7 +169,7 @@ class Report:
 
     def page(self, path: str | os.PathLike[str] | None = None) -> Page:
         """The full report as one HTML file; in a notebook it is shown."""
-        target = os.path.abspath(path if path is not None else os.path.join(self.folder, "page.html"))
+        target = os.path.abspath(path if path is not None else os.path.join(self.folder, "fathom-page.html"))
         program = binary.find() or "fathom"
         done = subprocess.run([program, "page", self.folder, "-o", target], capture_output=True, encoding="utf-8", check=False)
         if done.returncode != 0:

@@ -10,6 +10,7 @@ import types
 
 import torch
 
+from .border import DOORWAY
 from .later import run_import
 
 NAME = "torch._dynamo"
@@ -68,7 +69,7 @@ def _load(module):
             object.__setattr__(module, "__class__", types.ModuleType)
             for function in _direct:
                 vars(function).pop(KEPT, None)
-        _then(module)
+        DOORWAY.contain("the compiler", _then, module)
 
 
 def _wait(module, execute):
@@ -81,6 +82,6 @@ def install(then):
     global _then
     _then = then
     if NAME in sys.modules:
-        then(sys.modules[NAME])
+        DOORWAY.contain("the compiler", then, sys.modules[NAME])
     else:
         run_import(NAME, _wait)

@@ -4,39 +4,32 @@ In a function mode each such question costs a hundred times what it costs otherw
 So nobody looks on where nothing can happen.
 """
 
-import functools
-import sys
-
 import torch
 from torch.optim.optimizer import _default_to_fused_or_foreach
+
+from . import border, native
+from .border import DOORWAY
 
 
 def install():
     for owner in (torch.optim.Optimizer, torch.nn.Module):
-        owner.zero_grad = unseen(owner.zero_grad, only_forgets)
+        DOORWAY.within(owner, "zero_grad", unseen(only_forgets))
     for optimizer in vars(torch.optim).values():
         if isinstance(optimizer, type) and "_init_group" in vars(optimizer):
-            optimizer._init_group = unseen(optimizer._init_group, has_state)
+            DOORWAY.within(optimizer, "_init_group", unseen(has_state))
     # Which way to take; every optimizer's module has imported it.
-    name = _default_to_fused_or_foreach.__name__
-    replacement = unseen(_default_to_fused_or_foreach, lambda *_, **__: True)
-    for module in list(sys.modules.values()):
-        if vars(module).get(name) is _default_to_fused_or_foreach:
-            setattr(module, name, replacement)
+    theirs = _default_to_fused_or_foreach
+    ours = native.Within(DOORWAY.native, theirs.__name__, theirs, unseen(lambda *_, **__: True))
+    border.put_everywhere(theirs.__name__, theirs, ours)
 
 
-def unseen(inner, is_safe):
-    """A function that no mode of ours sees into where it is safe."""
+def unseen(is_safe):
+    """No mode of ours sees into a call where that is safe."""
 
-    @functools.wraps(inner)
-    def call(*args, **kwargs):
-        is_ours_alone = torch._C._len_torch_function_stack() == 1
-        if not is_ours_alone or torch.compiler.is_dynamo_compiling() or not is_safe(*args, **kwargs):
-            return inner(*args, **kwargs)
-        with torch._C.DisableTorchFunction():
-            return inner(*args, **kwargs)
+    def choose(args, kwargs):
+        return torch._C.DisableTorchFunction() if native.is_mode_alone() and is_safe(*args, **kwargs or {}) else None
 
-    return call
+    return choose
 
 
 def only_forgets(_, set_to_none=True):

@@ -1,15 +1,12 @@
-"""Which torch functions need more than "run it, then fill in the result", and how each is treated.
+"""Which torch functions need more than "run it, and leave a recipe", and how each is treated.
 
-A rule is `rule(values, func, args, kwargs) -> result`; it is only asked when a tensor on the card is
-among the arguments.
+A rule is `rule(values, func, args, kwargs) -> result`; it is only asked when a tensor on the card is among the
+arguments, or one on the host that holds what is not known.
 """
 
 import torch
 
 T = torch.Tensor
-
-# Results that cannot hold tensors.
-NOT_TENSORS = (bool, int, float, complex, str, torch.Size, torch.dtype, torch.device, torch.layout, type(None))
 
 
 def _getters():
@@ -31,146 +28,227 @@ PLAIN_GETTERS = _getters()
 # Numbers for Python itself. Optimizers keep their counts of steps on the CPU and read one for each parameter.
 READERS = {T.item, T.tolist, T.__bool__, T.__int__, T.__float__, T.__index__}
 
-# What is empty has no values yet: computing it would only touch memory, page by page. Pieces of a tensor hold what it
-# holds, and there may be thousands of them.
-NOTHING_TO_FILL = {torch.empty, torch.empty_like, torch.empty_strided, T.new_empty, T.new_empty_strided}
-NOTHING_TO_FILL |= {getattr(owner, name) for owner in (torch, T) for name in ("chunk", "split", "unbind")}
+# Pieces of a tensor hold what it holds, and there may be thousands of them.
+PIECES = {getattr(owner, name) for owner in (torch, T) for name in ("chunk", "split", "unbind", "tensor_split")}
 
-RANDOM = ("rand", "normal", "uniform", "bernoulli", "dropout", "multinomial", "poisson", "exponential",
-          "cauchy", "geometric", "log_normal", "rrelu")  # fmt: skip
+# Functions that read from the card whether something went well: it did.
+CHECKS = ("linalg_", "_linalg", "cholesky", "lu_", "svd", "eig", "qr", "lstsq", "inverse", "solve", "pinverse", "triangular",
+          "slogdet", "logdet", "det", "matrix_", "ormqr", "geqrf", "cdist", "fft", "stft", "batch_norm", "embedding_bag",
+          "ctc_loss", "_cudnn_ctc", "lstm", "gru", "rnn")  # fmt: skip
 
 
-def is_random(func):
+def only_checks(func):
     name = getattr(func, "__name__", "")
-    return any(word in name for word in RANDOM)
+    return any(name.startswith(word) for word in CHECKS)
 
 
-# Operators of backward passes whose inputs are gradients and what functions have filled in, so that the
-# CPU kernel is safe on them. What reads hidden results of a CUDA kernel (indices of pooling, statistics of
-# norms, states of fused kernels) is not here: those were never computed.
-SAFE_IN_BACKWARD = set(
-    """
-    add add_ sub mul mul_ div neg abs sgn sign exp log sqrt rsqrt pow sin cos tanh sigmoid clamp where square
-    mm bmm addmm matmul dot mv sum mean expand sum_to_size view _unsafe_view reshape t transpose permute
-    squeeze unsqueeze select slice cat stack split clone copy_ contiguous detach alias _to_copy to ones_like
-    zeros_like zeros ones new_zeros new_ones full_like empty_like new_empty_strided fill_ zero_ masked_fill
-    masked_fill_ index index_put index_put_ _index_put_impl_ index_select index_add index_add_ gather scatter
-    scatter_add select_backward slice_backward threshold_backward tanh_backward sigmoid_backward
-    gelu_backward silu_backward leaky_relu_backward elu_backward hardtanh_backward softplus_backward
-    mse_loss_backward smooth_l1_loss_backward _softmax_backward_data _log_softmax_backward_data
-    embedding_dense_backward cumprod cumsum flip prod roll tril triu diagonal_backward eq ne lt le gt ge logical_not bitwise_not isnan isinf
-    """.split()
-)
+# Functions that bring values to the host, or leave them where they are: what is not known stays so, and nothing is decided.
+COPIES = ("to", "cpu", "copy_", "numpy", "__array__", "type", "clone", "contiguous", "_to_copy")
+
+
+def only_copies(func):
+    return getattr(func, "__name__", "").split(".")[0] in COPIES
 
 
 # -- rules ------------------------------------------------------------------------------------------
 
 
-def scalar(values, func, args, kwargs):
+def reader(values, func, args, kwargs):
     """Results for Python itself: numbers, truth, lists."""
+    from .values import FRACTION, NUMBER, aside
+
+    x = args[0]
+    has_fraction = x.is_floating_point() or x.is_complex()
+    # A whole number of something with a fraction, as in `int(x)`, is a size or a count.
+    is_for_logging = has_fraction and func not in (T.__int__, T.__index__)
+    known, how = values.value(x, FRACTION if is_for_logging else NUMBER, may_stand_in=x.dim() == 0 or x.numel() == 1)
+    values.is_reading = True
     try:
-        known = values.compute(func, args, kwargs)
-    except Exception:
-        return func(*args, **kwargs)
-    func(*args, **kwargs)  # its own synchronisation and allocations
-    return known
+        result = values.run(func, args, kwargs)  # its own synchronisation and allocations
+    finally:
+        values.is_reading = False
+    if known is None:
+        if is_for_logging:
+            with aside():
+                known = torch.ones(x.shape, dtype=x.dtype)
+        else:
+            known = values.assume(x, func, how)
+    elif how == "modelled" and not is_for_logging:
+        values.model(func)
+    elif x.is_cuda and how == "known":
+        return result  # it has read what is known
+    with aside():
+        return func(known, *args[1:], **kwargs)
 
 
-def first(values, func, args, kwargs):
-    """Shapes that depend on values, of results without gradients: computed first, then placed."""
+def compared(values, func, args, kwargs):
+    """`equal` and the like: one truth of several tensors."""
+    from .values import NUMBER
+
+    values.is_reading = True
     try:
-        with torch.no_grad():
-            known = values.compute(func, args, kwargs)
-            device = next(t for t in _cuda(args, kwargs)).device
-            return values.to_card(known, device)
-    except Exception:
-        values.note(func)
-        return func(*args, **kwargs)
+        values.run(func, args, kwargs)
+    finally:
+        values.is_reading = False
+    return values.compute(func, args, kwargs, NUMBER)[0]
+
+
+def finite(values, func, args, kwargs):
+    """What is not known counts as finite."""
+    result = values.note(func, args, kwargs)
+    if isinstance(result, T) and result.is_cuda and values.ledger.is_unknown(result):
+        is_true = func.__name__ == "isfinite"
+        values.ledger.set_made(result, torch.full, tuple(result.shape), is_true, dtype=torch.bool)
+    return result
+
+
+def amp_check(values, func, args, kwargs):
+    """Gradients that are not known count as finite: `found_inf` stays what it is."""
+    gradients, found = args[0], args[1]
+    if not any(values.ledger.is_unknown(gradient) for gradient in gradients):
+        return values.note(func, args, kwargs)
+    with torch._C.DisableTorchFunction():
+        known, _ = values.value(found, 1.0)
+        result = values.run(func, args, kwargs)
+        if known is not None:
+            values.ledger.set(found, known)
+    return result
+
+
+def shaped(values, func, args, kwargs):
+    """The result's shape depends on values: these are needed first."""
+    value, is_known = values.compute(func, args, kwargs)
+    parts = value if isinstance(value, (tuple, list)) else (value,)
+    count = next((size_of(part) for part in parts if isinstance(part, T) and part.dim()), 0)
+    return values.produce(func, args, kwargs, value, is_known, count)
+
+
+def size_of(value):
+    """The size that a function finds out."""
+    return value.shape[0] if value.layout is torch.strided else value._nnz()
+
+
+def counted(values, func, args, kwargs):
+    """`bincount` reads the smallest number and the largest."""
+    value, is_known = values.compute(func, args, kwargs)
+    return values.produce(func, args, kwargs, value, is_known, max(value.shape[0] - 1, 0))
 
 
 def indexed(values, func, args, kwargs):
-    """`x[index]` and `x[index] = y`: masks become positions, numbers on the card become numbers."""
-    index = args[1]
-    parts = list(index) if isinstance(index, tuple) else [index]
-    replaced = []
-    for part in parts:
-        if isinstance(part, torch.Tensor) and part.is_cuda and part.dtype in (torch.bool, torch.uint8):
-            replaced.extend(values.positions(func, part) if part.dim() else [part])
-        elif isinstance(part, torch.Tensor) and part.is_cuda and part.dim() == 0 and not part.is_floating_point():
-            replaced.append(_number(values, part))
-        elif isinstance(part, slice):
-            replaced.append(slice(*(_number(values, end) for end in (part.start, part.stop, part.step))))
-        else:
-            replaced.append(part)
-    args = (args[0], tuple(replaced) if isinstance(index, tuple) or len(replaced) != 1 else replaced[0], *args[2:])
-    return ordinary(values, func, args, kwargs)
+    """`x[mask]` and `x[mask] = y` read how many there are."""
+    index = args[1] if isinstance(args[1], tuple) else (args[1],)
+    is_alone = sum(isinstance(part, (T, list)) for part in index) == 1
+    if func is T.__setitem__ and is_alone and not (isinstance(args[2], T) and args[2].dim()):
+        return values.note(func, args, kwargs)  # it fills where the mask is true, however often that is
+    counts = [count(values, func, part) for part in index if is_mask(part)]
+    result = values.with_answers(counts, func, args, kwargs)
+    if counts:
+        changed = args[0] if func is T.__setitem__ else result
+        answer_backward(values, changed.grad_fn, counts)
+    return result
+
+
+def answer_backward(values, node, counts):
+    """The backward pass counts the same masks again, in C++."""
+    if node is None:
+        return
+
+    def before(_):
+        for number in counts * 2:
+            values.ledger.answer(number, 1)
+
+    def after(*_):
+        values.ledger.answer(0, 0)
+
+    node.register_prehook(before)
+    node.register_hook(after)
+
+
+def is_mask(value):
+    return isinstance(value, T) and value.is_cuda and value.dtype in (torch.bool, torch.uint8) and value.dim() > 0
+
+
+def count(values, func, mask):
+    return int(values.to_cpu(mask, func).count_nonzero())
+
+
+def masks(values, func, args):
+    """How many there are in each mask that an operator of the backward pass indexes with."""
+    if func._schema.name not in ("aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"):
+        return []
+    return [count(values, func, part) for part in args[1] if is_mask(part)]
 
 
 def masked_select(values, func, args, kwargs):
     x, mask = args[0], args[1] if len(args) > 1 else kwargs["mask"]
-    x, mask = torch.broadcast_tensors(x, mask)
-    return ordinary(values, T.__getitem__, (x, tuple(values.positions(func, mask))), {})
-
-
-def repeat_interleave(values, func, args, kwargs):
-    """Repeats on the card become positions; `index_select` does the rest, as PyTorch itself does it."""
-    repeats = args[1] if len(args) > 1 else kwargs.get("repeats")
-    if not isinstance(repeats, torch.Tensor):
-        if isinstance(args[0], torch.Tensor) and repeats is None:
-            return first(values, func, args, kwargs)
-        return ordinary(values, func, args, kwargs)
-    dim = args[2] if len(args) > 2 else kwargs.get("dim")
-    x = args[0] if dim is not None else args[0].reshape(-1)
-    dim = 0 if dim is None else dim
-    try:
-        counts = values.to_cpu(repeats).expand(x.shape[dim])
-        positions = values.to_card(torch.repeat_interleave(counts), x.device)
-    except Exception:
-        values.note(func)
-        return func(*args, **kwargs)
-    return ordinary(values, torch.index_select, (x, dim, positions), {})
-
-
-def sized(values, func, args, kwargs):
-    """Factories: a size or bound that lies on the card is read first."""
-    args = tuple(_number(values, value) for value in args)
-    kwargs = {name: _number(values, value) for name, value in kwargs.items()}
-    return ordinary(values, func, args, kwargs)
+    known = values.to_cpu(mask, func)
+    count = int(known.expand(torch.broadcast_shapes(x.shape, mask.shape)).count_nonzero())
+    return values.with_answers([count], func, args, kwargs)
 
 
 def where(values, func, args, kwargs):
     """With a condition alone it asks for positions."""
-    return first(values, func, args, kwargs) if len(args) == 1 and not kwargs else ordinary(values, func, args, kwargs)
+    if len(args) == 1 and not kwargs:
+        return shaped(values, func, args, kwargs)
+    return values.note(func, args, kwargs)
 
 
 def one_hot(values, func, args, kwargs):
     """Without a number of classes it is the largest value plus one."""
     classes = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
+    if isinstance(classes, T):
+        classes = int(values.to_cpu(classes, func))
     if classes == -1:
-        try:
-            classes = values.memory.alias(args[0]).max().item() + 1
-        except Exception:
-            values.note(func)
-    return ordinary(values, func, (args[0], classes), {})
+        known = values.to_cpu(args[0], func)
+        classes = int(known.max()) + 1 if known.numel() else 0
+    return values.note(func, (args[0], classes), {})
 
 
-def ordinary(values, func, args, kwargs):
-    return values.complete(func, args, kwargs, func(*args, **kwargs))
+def repeat_interleave(values, func, args, kwargs):
+    """Repeats on the card are summed up, and the sum is read; then, whether none is negative."""
+    repeats = args[1] if len(args) > 1 else kwargs.get("repeats")
+    if repeats is None:
+        repeats = args[0]
+    if not isinstance(repeats, T) or kwargs.get("output_size") is not None:
+        return values.note(func, args, kwargs)
+    known = values.to_cpu(repeats, func)
+    if repeats is not args[0] and repeats.numel() == 1:
+        dim = args[2] if len(args) > 2 else kwargs.get("dim")
+        count = int(known) * (args[0].numel() if dim is None else args[0].shape[dim])
+    else:
+        count = int(known.sum())
+    return values.with_answers([count, int((known >= 0).all())], func, args, kwargs)
 
 
-def _number(values, value):
-    if isinstance(value, torch.Tensor) and value.is_cuda and value.dim() == 0:
-        try:
-            return values.memory.alias(value).item()
-        except Exception:
-            return value
-    return value
+def matrix_exp(values, func, args, kwargs):
+    """It sorts matrices by their norms, which it reads: one after the other there is nothing to sort."""
+    x = args[0] if args else kwargs["input"]
+    if x.dim() == 2 or x.numel() == 0:
+        return values.note(func, args, kwargs)
+    each = [values.note(func, (one,), {}) for one in x.reshape(-1, *x.shape[-2:])]
+    return torch.stack(each).reshape(x.shape)
 
 
-def _cuda(args, kwargs):
-    from .values import tensors
+def on_cpu(values, func, args, kwargs):
+    """It reads so much on its way that nothing but its result is worth having."""
+    value, is_known = values.compute(func, args, kwargs)
+    return values.settled(None, value, is_known, args[0].device)
 
-    return (t for t in tensors((*args, *kwargs.values())) if t.is_cuda)
+
+def well(values, func, args, kwargs):
+    """It reads whether all is as it should be: it is."""
+    return values.with_answers([1] * 8, func, args, kwargs)
+
+
+def segments(values, func, args, kwargs):
+    """It reads the shortest length, and whether their sum is right."""
+    return values.with_answers([0, 1], func, args, kwargs)
+
+
+def isin(values, func, args, kwargs):
+    """It may look for different numbers in both, and reads how many there are."""
+    given = [value for value in (*args, *kwargs.values()) if isinstance(value, T)]
+    return values.with_answers([len(values.to_cpu(value, func).unique()) for value in given], func, args, kwargs)
 
 
 def _table():
@@ -180,23 +258,30 @@ def _table():
         table.update({function: rule for function in functions if function is not None})
 
     both = lambda name: [getattr(owner, name, None) for owner in (torch, T)]  # noqa: E731
-    for name in ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__contains__"):
-        add(scalar, getattr(T, name, None))
+    for name in ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__"):
+        add(reader, getattr(T, name, None))
     for name in ("equal", "allclose", "is_nonzero"):
-        add(scalar, *both(name))
-    for name in ("nonzero", "unique", "unique_consecutive", "bincount", "argwhere", "histc", "combinations", "to_sparse",
-                 "to_sparse_csr", "coalesce", "_coalesced_"):  # fmt: skip
-        add(first, *both(name))
+        add(compared, *both(name))
+    add(compared, T.__contains__)
+    for name in ("isnan", "isinf", "isfinite"):
+        add(finite, *both(name))
+    add(amp_check, getattr(torch, "_amp_foreach_non_finite_check_and_unscale_", None))
+    for name in ("nonzero", "unique", "unique_consecutive", "argwhere", "combinations", "to_sparse", "to_sparse_csr",
+                 "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "to_sparse_coo", "coalesce", "_coalesced_"):  # fmt: skip
+        add(shaped, *both(name))
     for name in ("_unique2", "unique_dim", "unique_consecutive", "_unique"):
-        add(first, getattr(torch, name, None), getattr(torch._VF, name, None))
+        add(shaped, getattr(torch, name, None), getattr(torch._VF, name, None))
+    add(matrix_exp, *both("matrix_exp"), torch.linalg.matrix_exp)
+    add(on_cpu, torch.linalg.eig, torch.linalg.eigvals)
+    add(well, torch.cov, T.cov)
+    add(segments, getattr(torch, "segment_reduce", None), getattr(torch, "_segment_reduce", None))
+    add(isin, torch.isin)
+    add(counted, *both("bincount"))
     add(indexed, T.__getitem__, T.__setitem__)
     add(masked_select, *both("masked_select"))
     add(where, torch.where)
     add(one_hot, torch.nn.functional.one_hot)
     add(repeat_interleave, *both("repeat_interleave"))
-    for name in ("arange", "linspace", "logspace", "full", "zeros", "ones", "empty", "randint", "randn", "rand",
-                 "randperm", "eye", "range"):  # fmt: skip
-        add(sized, getattr(torch, name, None))
     return table
 
 

@@ -1,204 +1,284 @@
-"""True values for small tensors, so that shapes and control flow computed on the card are right.
+"""Values on the card, for scripts whose shapes and ways depend on them.
 
-Kernels do not run on the phantom. But its memory is ordinary host memory, so a torch function whose
-tensors are all small is computed a second time by PyTorch's CPU kernels, on the same addresses: first
-the function itself runs, undisturbed (allocations and the autograd graph are PyTorch's own), then its
-result is filled in. A small result of large inputs is set to zero, so that stale bytes are never read.
-Large data stays what it is: not computed, read back as zeros.
+Kernels do not run on the phantom. What they would compute is known all the same, where everything behind it is known:
+functions leave recipes (`crates/recorder/src/values`), and these are carried out by PyTorch's CPU kernels when a value
+leaves the card for Python, for a shape or for a branch. That is a *decision*. What a decision needs and nobody knows is
+assumed, and noted with its line: the report says so.
 
-Functions whose result *shape* depends on values get their values first. Where those are not known
-because the inputs are large, that is noted: the report says so.
-
-Functions are seen by the mode in `functions.py`.
+Which functions decide is said in `value_rules.py`; how recipes are carried out in `evaluate.py`.
 """
 
 import collections
-import ctypes
-import functools
-import gc
+import contextlib
+import os
 import sys
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import functions, graph
+from . import evaluate, functions, graph, several_cards
 from . import value_rules as rules
-from .card_memory import SMALL_BYTES, SMALL_ELEMENTS, Memory, Unknown, allocated, rebuild
+from .border import keep_theirs
+from .card_memory import allocated
 from .guard import undisturbed
+from .later import when_imported
+from .whose import is_library, is_ours
 
-# A backward pass can have true values when no more than this is allocated on the card.
+# A backward pass can have true values when no more than this is allocated on the card, and its leaves are as small.
 TINY_BYTES = 128 << 20
+TINY_ELEMENTS = 1 << 16
+
+# What a number with a fraction is worth, in seconds; a whole number or a truth; a shape, which nearly always matters.
+FRACTION, NUMBER, SHAPE = 2e-3, 0.5, 60.0
+
+# Seconds for all decisions of a process, and bytes of host memory for the values that wait for them.
+SECONDS = float(os.environ.get("FATHOM_VALUE_SECONDS") or 300)
+BYTES = int(os.environ.get("FATHOM_VALUE_BYTES") or 2 << 30)
+
+# A whole number that is not known has no most: this one is past the bounds that scripts compare counts with.
+LARGE = 1 << 20
+
+# Where torch's compiler computes what is constant.
+FOLDING = "torch._inductor.constant_folding"
 
 
 class Values:
     def __init__(self):
-        self.without_cpu_kernel = set()
-        self.unreal = collections.Counter()
-        self.generator = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
+        self.decisions = collections.Counter()
+        self.modelled = collections.Counter()  # decisions by weights that stand for those of later steps
+        self.is_reading = False  # what the script reads is answered here, not below
+        words = os.environ.get("FATHOM_ASSUME", "").split("\n")
+        self.most = "most" in words
+        self.given = dict(word.rsplit("=", 1) for word in words if "=" in word)  # "train.py:88" -> "1200"
 
-    @functools.cached_property
-    def memory(self):
-        return Memory()
-
-    @functools.cached_property
-    def small(self):
-        return functions.install().small
+    @property
+    def ledger(self):
+        return functions.install().ledger
 
     def run_special(self, func, args, kwargs):
         """A function with a rule of its own; the others run in `functions.rs`."""
-        rule = rules.SPECIAL[func] if is_on_card(args, kwargs) else rules.ordinary
-        return rule(self, func, args, kwargs)
+        if not self.ledger.concerns(args, kwargs):
+            return self.run(func, args, kwargs)
+        return rules.SPECIAL[func](self, func, args, kwargs)
 
-    def complete(self, func, args, kwargs, result):
-        """The function has run: small results are filled in if all is small, else they are zero."""
-        return functions.install().inner.complete(func, args, kwargs, result)
+    def note(self, func, args, kwargs):
+        """An ordinary function: it runs, and leaves a recipe."""
+        return functions.install().inner.note(func, args, kwargs)
 
-    # -- the ordinary case: the function has run, its small results are filled in -------------------
+    def run(self, func, args, kwargs):
+        """The function itself, for rules: its result and its error are the script's, whatever a rule does then."""
+        return functions.install().inner.theirs(func, args, kwargs)
 
-    def fill(self, func, args, kwargs, result):
-        if not (is_on_card((result,)) or is_on_card(args, kwargs)):
+    # -- what is known --------------------------------------------------------------------------------
+
+    def value(self, tensor, seconds, may_stand_in=False):
+        """A tensor's values on the CPU, and how they are known; `None` if they are not."""
+        with aside():
+            if tensor.layout is not torch.strided:
+                return self.sparse_value(tensor, seconds)
+            if not tensor.is_cuda:
+                return (None, "unknown") if self.ledger.is_unknown(tensor) else (tensor.detach(), "known")
+            return self.ledger.known(tensor, seconds, may_stand_in)
+
+    def sparse_value(self, tensor, seconds):
+        parts, is_coalesced = evaluate.parts(tensor)
+        known = [self.value(part, seconds) for part in parts]
+        if not parts or any(value is None for value, _ in known):
+            return None, "unknown"
+        return evaluate.assembled(tensor.layout, [value for value, _ in known], tensor.shape, is_coalesced), "known"
+
+    def to_cpu(self, value, func, seconds=SHAPE):
+        """An argument with true values. What is not known is assumed, and noted."""
+        if isinstance(value, torch.Tensor):
+            known, how = self.value(value, seconds)
+            if how == "modelled":
+                self.model(func)
+            return known if known is not None else self.assume(value, func, how)
+        if isinstance(value, (list, tuple)):
+            parts = [self.to_cpu(item, func, seconds) for item in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        if isinstance(value, torch.device) and value.type == "cuda" or isinstance(value, str) and value.startswith("cuda"):
+            return torch.device("cpu")
+        return value
+
+    def assume(self, tensor, func, how):
+        """The least, or the most, that such values can lead to: nothing is kept, all is the same; all is kept, none is.
+        Or what the user says of this line."""
+        number = self.given_at(places(sys._getframe(1))[0])
+        self.decide(func, how, "given" if number is not None else None)
+        with aside():
+            if number is not None and tensor.layout is torch.strided:
+                return chosen(tensor, number)
+            if not self.most or tensor.layout is not torch.strided:
+                return torch.zeros(tensor.shape, dtype=tensor.dtype, layout=tensor.layout)
+            if tensor.dtype is torch.bool or tensor.is_floating_point() or tensor.is_complex():
+                return torch.ones(tensor.shape, dtype=tensor.dtype)
+            if tensor.numel() == 1:
+                return torch.full(tensor.shape, min(LARGE, torch.iinfo(tensor.dtype).max), dtype=tensor.dtype)
+            return torch.arange(1, tensor.numel() + 1).reshape(tensor.shape).to(tensor.dtype)
+
+    def compute(self, func, args, kwargs, seconds=SHAPE):
+        """The same function of the same values, on the CPU; and whether these are known, not assumed."""
+        before = self.decisions.total()
+        args = tuple(self.to_cpu(value, func, seconds) for value in args)
+        kwargs = {name: self.to_cpu(value, func, seconds) for name, value in kwargs.items() if name != "out"}
+        with aside():
+            return func(*args, **kwargs), self.decisions.total() == before
+
+    # -- functions whose shape is a matter of values ------------------------------------------------------
+
+    def with_answers(self, numbers, func, args, kwargs):
+        """The function itself, which reads these numbers from the card, one after the other."""
+        for number in numbers:
+            self.ledger.answer(number, 1)
+        try:
+            return self.note(func, args, kwargs)
+        finally:
+            self.ledger.answer(0, 0)
+
+    def produce(self, func, args, kwargs, value, is_known, count):
+        """Runs a function that finds out itself how much it has to give: PyTorch's own allocations, and these values."""
+        self.ledger.answer(count, 8)
+        try:
+            result = self.run(func, args, kwargs)
+        except RuntimeError as error:
+            if isinstance(error, torch.cuda.OutOfMemoryError):
+                raise
+            result = None  # numbers that no kernel wrote did not fit together
+        finally:
+            self.ledger.answer(0, 0)
+        device = next(tensor.device for tensor in tensors((*args, *kwargs.values())) if tensor.is_cuda)
+        return self.settled(result, value, is_known, device)
+
+    def settled(self, result, value, is_known, device):
+        """The result with these values, if they are known; made anew if it has not their shape."""
+        if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+            with undisturbed():
+                parts, is_coalesced = evaluate.parts(value)
+                parts = [self.settled(None, part, is_known, device) for part in parts]
+                return evaluate.assembled(value.layout, parts, value.shape, is_coalesced)
+        if isinstance(value, torch.Tensor):
+            with undisturbed():
+                if not isinstance(result, torch.Tensor) or result.shape != value.shape or result.dtype != value.dtype:
+                    result = torch.empty(value.shape, dtype=value.dtype, device=device)
+                if result.is_cuda and is_known:
+                    self.ledger.set(result, value)
+                elif result.is_cuda:
+                    self.ledger.lose(result)
+            return result
+        if not isinstance(value, (list, tuple)):
+            return value
+        given = result if isinstance(result, (list, tuple)) and len(result) == len(value) else [None] * len(value)
+        parts = [self.settled(one, item, is_known, device) for one, item in zip(given, value)]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+
+    def read_inside(self, func, args, kwargs, result):
+        """A function has read something from the card that nobody knows: its result may be a matter of that."""
+        if rules.only_checks(func) or rules.only_copies(func):
             return result
         try:
-            with aside():
-                value = self.compute(func, args, kwargs)
-                if is_sparse(result):  # how many elements it has is a matter of values
-                    return self.to_card(value, result.device)
-                self.store(result, value)
-        except Unknown:
-            self.small.clear(args, result)
-        except NotImplementedError:
-            self.without_cpu_kernel.add(func)
-            self.small.clear(args, result)
-        except Exception:  # a check that these values do not pass: the result stays unknown
-            self.small.clear(args, result)
-        return result
+            value, is_known = self.compute(func, args, kwargs)
+        except Exception as error:  # no kernel for the CPU, or one that refuses what was assumed
+            keep_theirs(error)
+            self.decide(func, "unknown")
+            return result
+        devices = [tensor.device for tensor in tensors((*args, *kwargs.values())) if tensor.is_cuda]
+        return self.settled(result, value, is_known, devices[0]) if devices else result
 
-    def compute(self, func, args, kwargs):
-        """The same function of the same values, on the CPU."""
-        if func in self.without_cpu_kernel:
-            raise Unknown
-        args = tuple(self.to_cpu(value) for value in args)
-        kwargs = {name: self.to_cpu(value) for name, value in kwargs.items()}
+    def storage_copied(self, storage, source):
         with aside():
-            return self.call(func, args, kwargs)
+            if storage.device.type != "cuda":
+                if source.device.type == "cuda" and self.ledger.is_unknown(bytes_of(source)):
+                    self.ledger.lose_host(bytes_of(storage))  # it is decided when somebody reads it there
+                return
+            here, there = bytes_of(storage), bytes_of(source)
+            known, _ = self.value(there, NUMBER) if len(there) == len(here) else (None, None)
+            if known is None:
+                self.ledger.lose(here)
+            else:
+                self.ledger.set(here, known)
 
-    def call(self, func, args, kwargs):
-        if torch.is_autocast_enabled("cuda"):
-            with torch.autocast("cpu", dtype=torch.get_autocast_dtype("cuda")):
-                return func(*args, **kwargs)
-        if not rules.is_random(func):
-            return func(*args, **kwargs)
-        with torch.random.fork_rng(devices=[]):  # the user's own random numbers are not used up
-            torch.set_rng_state(self.generator.get_state())
-            value = func(*args, **kwargs)
-            self.generator.set_state(torch.get_rng_state())
-        return value
+    # -- decisions -----------------------------------------------------------------------------------------
 
-    def to_cpu(self, value):
-        if isinstance(value, torch.Tensor):
-            return self.memory.alias(value) if value.is_cuda else value.detach()
-        if isinstance(value, (list, tuple)):
-            parts = [self.to_cpu(item) for item in value]
-            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-        if isinstance(value, torch.device) and value.type == "cuda":
-            return torch.device("cpu")
-        if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
-            return "cpu"
-        if isinstance(value, torch.Generator):
-            return self.generator
-        return value
+    def decide(self, func, how, assumed=None):
+        """Something that is not known decides what the script does: where, and what was assumed."""
+        name = getattr(func, "__name__", str(func))
+        assumed = assumed or ("most" if self.most else "least")
+        self.decisions[(name, how, assumed, *places(sys._getframe(1)))] += 1
 
-    def store(self, result, value):
-        if isinstance(result, torch.Tensor):
-            # `.data` has a version counter of its own: autograd must not see a change.
-            target = self.memory.alias(result) if result.is_cuda else result.data
-            if target.shape != value.shape:  # what is kept for the backward pass differs between CPU and card
-                target.zero_()
-            elif target.data_ptr() != value.data_ptr():
-                target.copy_(value)
-        elif isinstance(result, (list, tuple)):
-            for item, item_value in zip(result, value):
-                self.store(item, item_value)
+    def given_at(self, place):
+        """What the user says of a line, as a number."""
+        if place is None:
+            return None
+        here = f"{place[0]}:{place[1]}"
+        return next((float(number) for named, number in self.given.items() if here == named or here.endswith("/" + named)), None)
 
-    # -- backward passes run in C++, where no function mode reaches ---------------------------------
+    def model(self, func):
+        """Something is decided by weights of the first step, which stand for those of later ones: that is said."""
+        name = getattr(func, "__name__", str(func))
+        self.modelled[(name, "modelled", "weights", *places(sys._getframe(1)))] += 1
+
+    def read_below(self):
+        """Code that we do not see has read something from the card that nobody knows."""
+        if not self.is_reading:
+            self.decide(self.read_below, "unknown")
+
+    # -- backward passes run in C++, where no function mode reaches ------------------------------------------
 
     def run_backward(self, inner, args, kwargs, parameters):
-        """Gradients of toy graphs are computed; in all others the small ones are zero, not stale."""
+        """Gradients of toy graphs are computed; all others are unknown."""
         with undisturbed():
-            has_values = allocated() <= TINY_BYTES and is_toy(args[0])
-        if has_values:
-            with _Backward(self):
-                return inner(*args, **kwargs)
-        result = inner(*args, **kwargs)
-        with undisturbed():
-            self.small.clear((), result)
-            self.small.clear_gradients(list(parameters()))
-        return result
-
-    # -- for the special rules ----------------------------------------------------------------------
-
-    def to_card(self, value, device):
-        if is_sparse(value):
-            return rebuild(value, lambda part: self.to_card(part, device))
-        if isinstance(value, torch.Tensor):
-            result = torch.empty(value.shape, dtype=value.dtype, device=device)
-            if result.untyped_storage().nbytes() <= SMALL_BYTES:
-                self.memory.alias(result).copy_(value)
-            return result
-        return type(value)(self.to_card(item, device) for item in value)
-
-    def positions(self, func, mask):
-        """Where a mask on the card is true; the mask itself if that is not known."""
+            is_followed = allocated() <= TINY_BYTES and is_toy(args[0])
+        self.ledger.backward(True)
         try:
-            found = self.memory.alias(mask).nonzero(as_tuple=True)
-        except Unknown:
-            self.note(func)
-            return [mask]
-        return [self.to_card(part, mask.device) for part in found]
+            if is_followed:
+                with _Operators(self):
+                    return inner(*args, **kwargs)
+            return inner(*args, **kwargs)
+        finally:
+            self.ledger.backward(False)
+            if not is_followed:
+                with undisturbed():
+                    self.ledger.lose_gradients(list(parameters()))
 
-    def note(self, func):
-        from .watch import user_frame
+    # -- optimizers -------------------------------------------------------------------------------------------
 
-        where = user_frame(sys._getframe(2))
-        name = getattr(func, "__name__", str(func))
-        self.unreal[(name, where.get("file"), where.get("line"))] += 1
+    def begin_step(self, optimizer):
+        """Weights count as those of the first step: what an optimizer computes from gradients that nobody knows is no
+        reason to know less of the model. Where gradients are known, its functions are noted like all others."""
+        with undisturbed():
+            gradients = (p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None)
+            some = next(gradients, None)
+            is_known = some is not None and some.is_cuda and not self.ledger.is_unknown(some)
+            if not is_known:
+                self.ledger.set_modelled([p for group in optimizer.param_groups for p in group["params"]])
+        self.ledger.set_quiet(not is_known)
+
+    def end_step(self):
+        self.ledger.set_quiet(False)
+        with undisturbed():
+            self.ledger.end_of_step()
 
 
-class _Backward(TorchDispatchMode):
-    """Completes operators of a backward pass, those that read nothing but what functions have filled in.
-
-    A dispatch mode changes how gradients are added, and so the peak: only toy graphs get it.
-    """
+class _Operators(TorchDispatchMode):
+    """Notes operators where no functions are seen, as in a backward pass. There it changes how gradients are added, and so
+    the peak: only toy graphs get it."""
 
     def __init__(self, values):
         super().__init__()
         self.values = values
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
         with torch._C.DisableTorchFunction():  # or operators would pass through both modes
-            result = func(*args, **kwargs)
-            if func._schema.name.removeprefix("aten::") in rules.SAFE_IN_BACKWARD:
-                return self.values.complete(func, args, kwargs, result)
-            self.values.small.clear(args, result)
-            return result
+            counts = rules.masks(self.values, func, args)
+            return self.values.with_answers(counts, func, args, kwargs or {})
 
 
-class aside:  # noqa: N801  a context, like `no_grad`
-    """What is computed here is nobody's business: no gradients, no garbage collected, and no second thread, which is not
-    worth it for what is small, and would go on spinning for some milliseconds."""
-
-    def __enter__(self):
-        self.threads, self.has_gradients, self.collects = torch.get_num_threads(), torch.is_grad_enabled(), gc.isenabled()
-        torch.set_num_threads(1)
-        torch._C._set_grad_enabled(False)
-        gc.disable()
-
-    def __exit__(self, *_):
-        torch.set_num_threads(self.threads)
-        torch._C._set_grad_enabled(self.has_gradients)
-        if self.collects:
-            gc.enable()
+@contextlib.contextmanager
+def aside():
+    """What is computed here is nobody's business: no gradients, and no functions of ours are seen."""
+    with undisturbed(), torch.no_grad():
+        yield
 
 
 def is_toy(roots):
@@ -209,7 +289,7 @@ def is_toy(roots):
         node = nodes.pop()
         leaf = getattr(node, "variable", None)
         elements += leaf.numel() if leaf is not None else 0
-        if elements > SMALL_ELEMENTS:
+        if elements > TINY_ELEMENTS:
             return False
         following = [after for after, _ in node.next_functions if after is not None and after not in seen]
         seen.update(following)
@@ -217,14 +297,15 @@ def is_toy(roots):
     return True
 
 
-def is_sparse(value):
-    return isinstance(value, torch.Tensor) and value.layout is not torch.strided
+def chosen(tensor, number):
+    """A mask that keeps so many, or a tensor of this number."""
+    if tensor.dtype is not torch.bool:
+        return torch.full(tensor.shape, number).to(tensor.dtype)
+    return (torch.arange(tensor.numel()) < number).reshape(tensor.shape)
 
 
-def is_on_card(values, named=None):
-    if any(tensor.is_cuda for tensor in tensors(values)):
-        return True
-    return bool(named) and any(tensor.is_cuda for tensor in tensors(named.values()))
+def bytes_of(storage):
+    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
 
 def tensors(values):
@@ -235,6 +316,19 @@ def tensors(values):
             yield from tensors(value)
 
 
+def places(frame):
+    """The line of the user's own code, and that of the library below it."""
+    library = None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not is_library(file):
+            return (file, frame.f_lineno), library
+        if library is None and not is_ours(file):
+            library = (file, frame.f_lineno)
+        frame = frame.f_back
+    return None, library
+
+
 _values = None
 
 
@@ -242,7 +336,30 @@ def install():
     """The values of this process, to be asked for every function."""
     global _values
     _values = Values()
-    torch.UntypedStorage.cpu = _with_values(torch.UntypedStorage.cpu)
+    functions.VALUES.around(torch.UntypedStorage, "copy_", before=_storage_is_copied, after=_storage_copied)
+    several_cards.install(_values)
+    when_imported(FOLDING, functions.VALUES.callback(_folding, f"the import of {FOLDING}"))
+    return _values
+
+
+def _folding(module):
+    """torch's compiler computes constants on the card, reads them, and writes them into its code."""
+    functions.VALUES.within(module.ConstantFolder, "run", lambda args, kwargs: _Operators(_values))
+
+
+def _storage_is_copied(args, kwargs):
+    _values.is_reading = True  # what is not known stays so on the host, and nothing is decided
+
+
+def _storage_copied(_, args, kwargs, result, error):
+    """Storages are copied below the functions, as when a file is loaded or written."""
+    _values.is_reading = False
+    if error is None and len(args) > 1:
+        _values.storage_copied(args[0], args[1])
+
+
+def get():
+    """The values of this process, if it has any."""
     return _values
 
 
@@ -252,24 +369,21 @@ def run_backward(inner, args, kwargs, parameters):
     return _values.run_backward(inner, args, kwargs, parameters)
 
 
-def _with_values(inner):
-    """Storages, which is what is saved to files, are copied below the functions."""
-
-    @functools.wraps(inner)
-    def cpu(self):
-        copy = inner(self)
-        if self.device.type == "cuda" and self.nbytes() <= SMALL_BYTES:
-            ctypes.memmove(copy.data_ptr(), self.data_ptr(), self.nbytes())
-        return copy
-
-    return cpu
-
-
-def unreal():
-    """Functions whose result shape was asked of values that are not known, with their lines."""
+def decisions():
+    """What was decided by values that are not known, the most frequent first; then by such that are modelled."""
     if _values is None:
         return []
+    found = [*_values.decisions.most_common(50), *_values.modelled.most_common(50)]
     return [
-        {"operator": name, "file": file, "line": line, "count": count}
-        for (name, file, line), count in _values.unreal.most_common(20)
+        {
+            "operator": name,
+            "why": how,
+            "assumed": assumed,
+            "file": user and user[0],
+            "line": user and user[1],
+            "library_file": library and library[0],
+            "library_line": library and library[1],
+            "count": count,
+        }
+        for (name, how, assumed, user, library), count in found
     ]

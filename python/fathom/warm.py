@@ -5,11 +5,61 @@ the standard output. The card is not touched before the fork: the phantom reads 
 trial has a card, a folder and an environment of its own. A child does not come back into the loop: the script becomes
 its `__main__`. It ends as Python would end it, but that Python is not taken down: to free every object of a forked
 process would copy all of its memory, and take longer than the trial.
+
+Only installed modules are imported here, and none of the user's own: neither from the script's folder nor from one that
+PYTHONPATH names. If a file of theirs has the name of a module that was imported here, the script would have got theirs:
+then the process says that it cannot serve.
 """
 
-import json
 import os
 import sys
+
+# What Python itself imports before any script, and the folders where it looks; ours is the first. This file is run
+# twice, as `__main__` and as the module that stays: the second one is told.
+STARTED_WITH = globals().get("STARTED_WITH") or frozenset(sys.modules)
+LOOKS_IN = globals().get("LOOKS_IN") or sys.path[:]
+
+# With `-P` or `-I` Python puts no folder first.
+HAS_FIRST = not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated)
+
+
+def is_own(folder):
+    """Whether PYTHONPATH names it as a folder of the user's own; one with installed packages is not."""
+    given = "" if sys.flags.ignore_environment else os.environ.get("PYTHONPATH")
+    given = given.split(os.pathsep) if given else []
+    if "site-packages" in folder or os.path.abspath(folder) not in map(os.path.abspath, given):
+        return False
+    try:
+        return not any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
+OWN = [folder for folder in LOOKS_IN[HAS_FIRST:] if is_own(folder)]
+sys.path[:] = [folder for folder in LOOKS_IN[HAS_FIRST:] if folder not in OWN]
+
+import json  # noqa: E402
+
+
+def first_folder(words):
+    """The one that Python puts first for a script."""
+    return os.getcwd() if words[0] in ("-m", "-c") else os.path.dirname(os.path.realpath(words[0]))
+
+
+def takes_the_place_of(words):
+    """Modules that were imported here and for which the script would have got a file of the user's."""
+    import importlib.machinery
+
+    names = set()
+    for folder in [first_folder(words)] * HAS_FIRST + OWN:
+        try:
+            for name in os.listdir(folder):
+                is_package = os.path.isfile(os.path.join(folder, name, "__init__.py"))
+                endings = tuple(importlib.machinery.all_suffixes())
+                names.update([name] * is_package, [name.split(".")[0]] * name.endswith(endings))
+        except OSError:
+            pass
+    return names & ({name.split(".")[0] for name in sys.modules} - STARTED_WITH - {"fathom"})
 
 
 class Server:
@@ -113,7 +163,7 @@ def prepare(words, is_alone):
 def wanted(words):
     """Installed modules that the script imports before it does anything else."""
     folder = os.path.dirname(os.path.abspath(__file__))
-    return load("fathom_warm_imports", f"{folder}/imports.py").installed_imports(words)
+    return load("fathom_warm_imports", f"{folder}/imports.py").installed_imports(words, first_folder(words))
 
 
 def adopt(request):
@@ -156,19 +206,19 @@ def become_main(words):
     kept = {name: main[name] for name in ("__builtins__", "__loader__")}
     main.clear()
     main.update(kept, __name__="__main__", __doc__=None, __package__=None, __spec__=None)
+    sys.path[:] = LOOKS_IN
+    if HAS_FIRST:
+        sys.path[0] = "" if words[0] == "-c" else first_folder(words)
     if words[0] == "-m":
         import runpy
 
         sys.argv[:] = ["-m", *words[2:]]
-        sys.path[0] = os.getcwd()
         return lambda: runpy._run_module_as_main(words[1])
     if words[0] == "-c":
         sys.argv[:] = ["-c", *words[2:]]
-        sys.path[0] = ""
         code = compile(words[1], "<string>", "exec", dont_inherit=True)
     else:
         sys.argv[:] = words
-        sys.path[0] = os.path.dirname(os.path.realpath(words[0]))
         main["__file__"] = words[0]
         main["__cached__"] = None
         with open(words[0], "rb") as file:
@@ -201,12 +251,13 @@ def run_to_end(script):
     os._exit(code & 0xFF)
 
 
-def load(name, path):
-    """A file of this folder as a module, without making our package known to the process."""
+def load(name, path, **known):
+    """A file of this folder as a module that knows these names, without making our package known to the process."""
     import importlib.util
 
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
+    module.__dict__.update(known)
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
@@ -215,14 +266,13 @@ def load(name, path):
 def start():
     is_alone = sys.argv[1] == "--alone"
     words = sys.argv[1 + is_alone :]
-    sys.path[0] = os.getcwd() if words[0] == "-m" else os.path.dirname(os.path.realpath(words[0]))
     server = Server()
     is_untouched = prepare(words, is_alone)
     if not is_untouched and not is_alone:
         # A library asked for the card while it was imported: again, without libraries.
         os.dup2(server.answers.fileno(), 1)
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1 : -len(sys.argv)], __file__, "--alone", *words])
-    server.answer(ready=is_untouched)
+    server.answer(ready=is_untouched and not takes_the_place_of(words))
     request = server.serve()
     adopt(request)
     leave_exit_to_parent()
@@ -232,4 +282,4 @@ def start():
 
 if __name__ == "__main__":
     # A module of its own: what is in `__main__` makes way for the script.
-    load("fathom_warm", os.path.abspath(__file__)).start()
+    load("fathom_warm", os.path.abspath(__file__), STARTED_WITH=STARTED_WITH, LOOKS_IN=LOOKS_IN).start()

@@ -9,7 +9,6 @@ one, is told of each phase.
 
 import atexit
 import functools
-import json
 import os
 import sys
 import threading
@@ -20,7 +19,9 @@ import weakref
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from . import functions, values
+from . import asked, border, functions, values
+from .border import guarded
+from .texts import as_json
 from .whose import is_library, is_ours
 
 PEAKS = ("allocated", "reserved", "requested")
@@ -39,8 +40,14 @@ class Stopped(SystemExit):
     """Ends the script after the wanted number of steps."""
 
 
+def total(device):
+    """All bytes that were ever allocated: the same in two runs whose tensors have the same sizes."""
+    return torch.cuda.memory_stats(device).get("allocated_bytes.all.allocated", 0)
+
+
 class Watch:
     def __init__(self, folder, wanted_steps):
+        self.party = border.Party("steps and peaks may be missing from the report")
         self.path = os.path.join(folder, f"process.{os.getpid()}.json") if folder else None
         self.pid = os.getpid()
         self.wanted_steps = wanted_steps
@@ -61,6 +68,7 @@ class Watch:
 
     # -- peaks and phases -------------------------------------------------------------------------
 
+    @guarded
     def measure(self, phase):
         """The phase that ends here is given its name; peaks that rose since the last call are its own."""
         for device in range(torch.cuda.device_count()):
@@ -82,6 +90,9 @@ class Watch:
     def steps_taken(self):
         return max(self.steps.values(), default=0)
 
+    def moment(self):
+        return {"phase": self.running(), "step": self.steps_taken() + 1}
+
     # -- steps ------------------------------------------------------------------------------------
 
     def own_optimizers(self):
@@ -102,10 +113,14 @@ class Watch:
         self.optimizers[optimizer] = threading.get_ident()
         self.measure("before optimizer" if self.built else "construction")
         self.in_phase, self.is_evaluating = "optimizer", False
+        if values.get() is not None:
+            values.get().begin_step(optimizer)
 
     def after_step(self, optimizer, *_):
         self.measure("optimizer")
         self.in_phase = None
+        if values.get() is not None:
+            values.get().end_step()
         if self.recorder is not None:
             self.recorder.end_step(optimizer, is_early=self.steps_taken() < 2)
         self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
@@ -131,26 +146,21 @@ class Watch:
             os._exit(0)
         raise Stopped(0)
 
-    # -- hooks ------------------------------------------------------------------------------------
+    # -- what they call -----------------------------------------------------------------------------
 
     def watch_modules(self):
         """The first call of any module ends construction; the recorder wants to see every call."""
-        module = torch.nn.Module
-        inner = module.__call__
+        if self.recorder is not None:
+            self.recorder.watch_modules()
+        undo = self.party.around(torch.nn.Module, "__call__", before=lambda *_: self.first_call(undo))
 
-        def __call__(this, *args, **kwargs):
-            if torch.compiler.is_dynamo_compiling():
-                return inner(this, *args, **kwargs)
-            if not self.built:
-                self.measure("construction")
-                self.built = True
-            if self.recorder is None:
-                if module.__call__ is __call__:
-                    module.__call__ = inner
-                return inner(this, *args, **kwargs)
-            return self.recorder.call_module(inner, this, args, kwargs)
-
-        module.__call__ = __call__
+    def first_call(self, undo):
+        undo()
+        if not self.built:
+            self.measure("construction")
+            self.built = True
+            if values.get() is not None:
+                values.get().ledger.end_of_construction()
 
     def model_called(self, model):
         """A model in evaluation mode is evaluated, if it is one that an optimizer trains."""
@@ -164,111 +174,110 @@ class Watch:
         return {id(parameter) for parameter in self.parameters()}
 
     def watch_backward(self):
-        inner = torch.autograd._engine_run_backward
+        def make(inner):
+            return lambda *args, **kwargs: values.run_backward(inner, args, kwargs, self.parameters)
 
-        def run_backward(*args, **kwargs):
-            def run():
-                return values.run_backward(inner, args, kwargs, self.parameters)
+        owner, name = torch.autograd, "_engine_run_backward"
+        self.party.instead(owner, name, make)
+        self.party.around(owner, name, self.begin_backward, self.end_backward)
 
-            def run_recorded():
-                return run() if self.recorder is None else self.recorder.backward.run(run, args[0])
-
-            if is_traced():
-                return inner(*args, **kwargs)
-            if self.in_phase == "backward":  # a node that runs a backward pass of its own
-                return run_recorded()
+    def begin_backward(self, args, _):
+        """Arguments are (roots, gradients, keep_graph, create_graph, …)."""
+        if is_traced():
+            return None
+        is_inner = self.in_phase == "backward"  # of a node that runs a backward pass of its own
+        if not is_inner:
             self.is_evaluating = False
             self.note_backward(args)
             self.measure("forward")
             self.built, self.in_phase = True, "backward"
-            try:
-                return run_recorded()
-            finally:
-                self.measure("backward")
-                self.in_phase = None
+        return is_inner, self.recorder and self.recorder.backward, self.recorder and self.recorder.backward.begin(args[0])
 
-        torch.autograd._engine_run_backward = run_backward
+    def end_backward(self, begun, *_):
+        if begun is None:
+            return
+        is_inner, backward, entered = begun
+        if entered is not None:
+            backward.end(entered)
+        if not is_inner:
+            self.measure("backward")
+            self.in_phase = None
 
     def note_backward(self, args):
-        """Arguments are (roots, gradients, keep_graph, create_graph, …)."""
         if self.recorder is not None:
             keeps_graph, makes_graph = map(bool, (*args, *4 * [False])[2:4])
-            where = user_frame(sys._getframe(2)) if keeps_graph else {}
-            place = f"{where.get('file', '?')}:{where.get('line', 0)}"
-            self.recorder.facts.backward_begins(keeps_graph, makes_graph, place)
+            where = user_frame(sys._getframe()) if keeps_graph else {}
+            self.recorder.note_graph_use(keeps_graph, makes_graph, f"{where.get('file', '?')}:{where.get('line', 0)}")
 
     def watch_saving(self):
-        inner = torch.save
+        self.party.around(torch, "save", self.begin_saving, self.end_saving)
 
-        @functools.wraps(inner)
-        def save(*args, **kwargs):
-            self.measure(self.running())
-            self.in_phase = "saving"
-            try:
-                return inner(*args, **kwargs)
-            finally:
-                self.measure("saving")
-                self.in_phase = None
+    def begin_saving(self, *_):
+        self.measure(self.running())
+        self.in_phase = "saving"
+        return True
 
-        torch.save = save
+    def end_saving(self, *_):
+        self.measure("saving")
+        self.in_phase = None
 
     def watch_optimizers(self):
-        register_optimizer_step_pre_hook(self.before_step)
-        register_optimizer_step_post_hook(self.after_step)
-        inner = torch.optim.Optimizer.__init__
+        hooks = [
+            register_optimizer_step_pre_hook(self.party.callback(self.before_step)),
+            register_optimizer_step_post_hook(self.party.callback(self.after_step)),
+        ]
+        self.party.undo += [hook.remove for hook in hooks]
+        self.party.around(torch.optim.Optimizer, "__init__", after=self.optimizer_made)
 
-        def __init__(this, *args, **kwargs):
-            inner(this, *args, **kwargs)
-            self.optimizers[this] = threading.get_ident()
-            if any(p.is_cuda for group in this.param_groups for p in group["params"]):
-                self.known.add(id(this))
-
-        torch.optim.Optimizer.__init__ = __init__
+    def optimizer_made(self, _, args, kwargs, result, error):
+        if error is None:
+            optimizer = args[0]
+            self.optimizers[optimizer] = threading.get_ident()
+            if any(p.is_cuda for group in optimizer.param_groups for p in group["params"]):
+                self.known.add(id(optimizer))
 
     def watch_resets(self):
         """A script that resets PyTorch's peaks must not lose them for us."""
         for name in ("_cuda_resetPeakMemoryStats", "_accelerator_resetPeakStats"):
-            inner = getattr(torch._C, name, None)
-            if inner is None:
-                continue
-
-            def reset(*args, inner=inner, **kwargs):
-                self.measure(self.running())
-                return inner(*args, **kwargs)
-
-            setattr(torch._C, name, reset)
+            if hasattr(torch._C, name):
+                self.party.around(torch._C, name, before=lambda *_: self.measure(self.running()))
 
     def watch_refusals(self):
-        def refused(device, tried, total, free):
-            self.measure(self.running())
-            if self.recorder is not None and len(self.refusals) < RECORDED_REFUSALS:
-                self.recorder.note_refusal()
-            self.refusals.append(
-                {
-                    "device": device,
-                    "tried_bytes": tried,
-                    "free_bytes": free,
-                    "phase": self.running(),
-                    "step": self.steps_taken() + 1,
-                    "steps_done": sum(self.steps.values()),
-                    **user_frame(sys._getframe(0)),
-                }
-            )
-
         try:
-            torch._C._cuda_attach_out_of_memory_observer(refused)
+            torch._C._cuda_attach_out_of_memory_observer(self.party.callback(self.refused))
         except RuntimeError:
             pass  # the cudaMallocAsync backend has no observers; its errors are still seen at the end
 
+    def refused(self, device, tried, total, free):
+        self.measure(self.running())
+        if self.recorder is not None and len(self.refusals) < RECORDED_REFUSALS:
+            self.recorder.note_refusal()
+        self.refusals.append(
+            {
+                "device": device,
+                "tried_bytes": tried,
+                "free_bytes": free,
+                "phase": self.running(),
+                "step": self.steps_taken() + 1,
+                "steps_done": sum(self.steps.values()),
+                **user_frame(sys._getframe(0)),
+            }
+        )
+
     def watch_end(self):
-        inner = sys.excepthook
+        def make(inner):
+            def excepthook(kind, error, trace):
+                self.end_by(error)
+                inner(kind, error, without_ours(trace))
 
-        def excepthook(kind, error, trace):
-            self.end = describe(error)
-            inner(kind, error, without_ours(trace))
+            return excepthook
 
-        sys.excepthook = excepthook
-        atexit.register(self.finish)
+        self.party.instead(sys, "excepthook", make)
+        atexit.register(self.party.callback(self.finish))
+
+    @guarded
+    def end_by(self, error):
+        self.end = describe(error)
 
     def finish(self):
         if os.getpid() != self.pid:
@@ -283,13 +292,14 @@ class Watch:
 
     # -- the file ---------------------------------------------------------------------------------
 
+    @guarded
     def write(self):
         if self.path is None or os.getpid() != self.pid:
             return
         with self.writing:
             self.written = time.monotonic()
             with open(self.path + ".new", "w", encoding="utf-8") as file:
-                file.write(json.dumps(self.summary()))
+                file.write(as_json(self.summary()))
             os.replace(self.path + ".new", self.path)
 
     @functools.cached_property
@@ -304,18 +314,29 @@ class Watch:
 
     def summary(self):
         return {
+            "schema": "fathom.process/1",  # by how it begins, `--out` knows the file as ours
             "pid": self.pid,
             "argv": sys.argv,
             **self.software,
             "seconds": time.time() - self.began,
             "steps": self.steps_taken(),
             "steps_of_all": sum(self.steps.values()),
-            "devices": [{"device": device, **peaks} for device, peaks in sorted(self.peaks.items())],
+            "devices": [{"device": device, **peaks, "total_bytes": total(device)} for device, peaks in sorted(self.peaks.items())],
             "refusals": self.refusals[-20:],
             "refusal_count": len(self.refusals),
-            "unreal": values.unreal(),
+            "decisions": values.decisions(),
+            "faults": border.faults,
             "end": self.end,
         }
+
+    def recording_ended(self):
+        """An error has ended it."""
+        self.recorder = functions.install().recorder = None
+
+    def withdraw(self):
+        """The block that was to be recorded has ended."""
+        self.recording_ended()
+        self.party.withdraw()
 
 
 def is_traced():
@@ -378,11 +399,14 @@ def user_frame_of_traceback(trace):
 def install(folder=None, steps=0, is_recording=False):
     """Watches this process from here on; what is seen is written to the folder."""
     watch = Watch(folder, steps)
+    border.moment = watch.moment
     # Other allocators keep no history.
     if folder and is_recording and torch.cuda.get_allocator_backend() == "native":
         from . import recorder
 
         watch.recorder = functions.install().recorder = recorder.Recorder(folder, watch)
+    else:
+        asked.hide_frames(watch.party)
     watch.watch_optimizers()
     watch.watch_backward()
     watch.watch_saving()

@@ -3,6 +3,8 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 
+use crate::texts::Text;
+
 /// File, name and line of code that has run up to an instruction.
 pub(crate) fn describe(
     py: Python<'_>,
@@ -13,9 +15,7 @@ pub(crate) fn describe(
     let name = code.getattr(intern!(py, "co_qualname"));
     let name = name.or_else(|_| code.getattr(intern!(py, "co_name")))?;
     let file = code.getattr(intern!(py, "co_filename"))?;
-    let text =
-        |value: &Bound<'_, PyAny>| Ok::<_, PyErr>(value.str()?.to_string_lossy().into_owned());
-    Ok((text(&file)?, text(&name)?, line(code, at)?))
+    Ok((Text::str(&file)?, Text::str(&name)?, line(code, at)?))
 }
 
 fn line(code: &Bound<'_, PyAny>, at: i32) -> PyResult<u32> {

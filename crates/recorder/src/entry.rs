@@ -6,6 +6,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use recording::{Block, BlockState, Event, OwnerId, Segment};
 
+use crate::texts::Text;
+
+/// How names of files end that are not of Python's: sources and libraries of C++; `??` where nobody knows.
+const CPP: [&str; 8] = ["??", ".cpp", ".cc", ".c", ".cu", ".h", ".hpp", ".so"];
+
 /// One event of the history.
 pub(crate) struct Entry<'py> {
     dict: Bound<'py, PyDict>,
@@ -57,7 +62,7 @@ impl<'py> Entry<'py> {
     pub(crate) fn serial(&self) -> PyResult<u64> {
         let text = self.dict.get_item(intern!(self.dict.py(), "user_metadata"))?;
         let Some(text) = text else { return Ok(0) };
-        Ok(text.cast::<PyString>()?.to_cow()?.parse().unwrap_or(0))
+        Ok(crate::join::serial(&Text::of(text.cast::<PyString>()?)))
     }
 
     /// File, function and line of the frames that ran, outermost first.
@@ -69,10 +74,14 @@ impl<'py> Entry<'py> {
         let mut found = Vec::new();
         for frame in frames.try_iter()? {
             let frame = frame?.cast_into::<PyDict>()?;
-            let text =
-                |name| Ok::<_, PyErr>(get(&frame, name)?.str()?.to_string_lossy().into_owned());
+            let text = |name| Text::str(&get(&frame, name)?);
             let line: i64 = get(&frame, intern!(py, "line"))?.extract()?;
             let (file, function) = (text(intern!(py, "filename"))?, text(intern!(py, "name"))?);
+            // Frames of C++ are there if the script has asked for them.
+            if file.is_empty() || file.contains(".so.") || CPP.iter().any(|end| file.ends_with(end))
+            {
+                continue;
+            }
             found.push((file, function, u32::try_from(line).unwrap_or(0)));
         }
         found.reverse();

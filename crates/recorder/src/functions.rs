@@ -6,81 +6,93 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyDict, PyTuple};
 
+use crate::attempt::Attempt;
+use crate::border::{self, Party};
 use crate::lock::lock;
 use crate::scribe::{Entered, Scribe};
-use crate::small::Small;
+use crate::tensors::Tensors;
+use crate::values::{Call, Ledger, unread};
+
+const PLACES: [&str; 2] = ["before a function", "after a function"];
+
+/// Rules of values call the function themselves.
+const RULES: u64 = 0;
 
 /// What takes part; it changes when a card comes into use, and in a forked process.
 #[derive(Default)]
 struct Parties {
     /// `values.Values`: computes small results.
     values: Option<Py<PyAny>>,
-    /// `recorder.Recorder`, and its scribe: want to know who allocates.
-    recorder: Option<(Py<PyAny>, Py<Scribe>)>,
+    /// Wants to know who allocates.
+    recording: Option<Recording>,
     is_forked: bool,
+}
+
+struct Recording {
+    /// `recorder.Recorder`, and its scribe.
+    recorder: Py<PyAny>,
+    scribe: Py<Scribe>,
+    party: Py<Party>,
+}
+
+impl Recording {
+    fn clone_ref(&self, py: Python<'_>) -> Recording {
+        let (scribe, party) = (self.scribe.clone_ref(py), self.party.clone_ref(py));
+        Recording { recorder: self.recorder.clone_ref(py), scribe, party }
+    }
+
+    /// Whether frames were turned off.
+    fn enter(&self, py: Python<'_>, call: &Call<'_, '_>) -> PyResult<bool> {
+        let Call { function, args, kwargs } = call;
+        let scribe = self.scribe.get();
+        let Entered { is_looked_at, is_autocast, allocates } =
+            scribe.enter_function(py, function, args)?;
+        if is_looked_at || is_autocast {
+            let given = (function, args, kwargs, is_looked_at, is_autocast);
+            let look = self.recorder.bind(py).getattr(intern!(py, "look"))?;
+            border::call(&look, &given.into_pyobject(py)?, None)?;
+        }
+        // Its line is known: frames of each allocation would be gathered for nothing.
+        Ok(allocates && scribe.set_frames(py, false)?)
+    }
+
+    fn leave(
+        &self,
+        py: Python<'_>,
+        was_loud: bool,
+        result: &PyResult<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let scribe = self.scribe.get();
+        if was_loud {
+            scribe.set_frames(py, true)?;
+        }
+        if let Ok(result) = result {
+            scribe.note_result(result)?;
+        }
+        scribe.resume(py).map(drop)
+    }
 }
 
 /// What a function mode calls for each function.
 #[pyclass(frozen, module = "fathom_recorder")]
 pub(crate) struct Functions {
-    small: Py<Small>,
+    ledger: Py<Ledger>,
     /// Attributes that say something about a tensor, not about its values: by far the most calls.
     getters: Py<PyAny>,
     /// Numbers for Python itself.
     readers: Py<PyAny>,
     /// Functions with a rule of their own.
     special: Py<PyDict>,
-    /// Functions whose results have no values yet, or those that their arguments have.
-    nothing_to_fill: Py<PyAny>,
-    /// Types of results that cannot hold tensors.
-    not_tensors: Py<PyAny>,
-    /// `Tensor.add_`.
-    add: Py<PyAny>,
+    /// Functions that give pieces of their first argument, maybe thousands.
+    pieces: Py<PyAny>,
     is_compiling: Py<PyAny>,
     /// Whether this is a worker of a data loader, which has no card.
     is_loading: Py<PyAny>,
     /// The mode that calls this.
     mode: Py<PyAny>,
+    /// Of values: what goes wrong there leaves a value unknown.
+    party: Py<Party>,
     parties: Mutex<Parties>,
-}
-
-/// A function and its arguments.
-struct Call<'a, 'py> {
-    function: &'a Bound<'py, PyAny>,
-    args: &'a Bound<'py, PyTuple>,
-    kwargs: Option<&'a Bound<'py, PyDict>>,
-}
-
-impl<'py> Call<'_, 'py> {
-    fn run(&self) -> PyResult<Bound<'py, PyAny>> {
-        self.function.call(self.args, self.kwargs)
-    }
-
-    /// Functions that return nothing have written into their arguments, by the underscore in their name.
-    fn writes(&self) -> bool {
-        let name = self.function.getattr(intern!(self.args.py(), "__name__"));
-        name.is_ok_and(|name| name.to_string().ends_with('_'))
-    }
-
-    /// Whether a result shows values of the first argument: it is none of the arguments, which may have been written to,
-    /// and lies where the first one does.
-    fn shows_first(&self, small: &Small, result: &Bound<'py, PyAny>) -> PyResult<bool> {
-        let tensors = &small.tensors;
-        let is_own = |value: &Bound<'py, PyAny>| {
-            Ok::<_, PyErr>(tensors.is_tensor(value) && tensors.is_ordinary(value)?)
-        };
-        let Ok(first) = self.args.get_item(0) else { return Ok(false) };
-        if !is_own(result)? || !tensors.is_view(result)? || !is_own(&first)? {
-            return Ok(false);
-        }
-        let is_given = self.args.iter().any(|arg| arg.is(result))
-            || self.kwargs.is_some_and(|named| named.iter().any(|(_, arg)| arg.is(result)));
-        Ok(!is_given && tensors.storage(result)? == tensors.storage(&first)?)
-    }
-
-    fn named(&self) -> Bound<'py, PyDict> {
-        self.kwargs.cloned().unwrap_or_else(|| PyDict::new(self.args.py()))
-    }
 }
 
 #[pymethods]
@@ -90,16 +102,15 @@ impl Functions {
         let get = |name: &str| Ok::<_, PyErr>(settings.as_any().get_item(name)?.unbind());
         let special = settings.as_any().get_item("special")?.cast_into::<PyDict>()?.unbind();
         Ok(Functions {
-            small: settings.as_any().get_item("small")?.cast_into::<Small>()?.unbind(),
+            ledger: settings.as_any().get_item("ledger")?.cast_into::<Ledger>()?.unbind(),
             getters: get("getters")?,
             readers: get("readers")?,
             special,
-            nothing_to_fill: get("nothing_to_fill")?,
-            not_tensors: get("not_tensors")?,
-            add: get("add")?,
+            pieces: get("pieces")?,
             is_compiling: get("is_compiling")?,
             is_loading: get("is_loading")?,
             mode: get("mode")?,
+            party: settings.as_any().get_item("party")?.cast_into::<Party>()?.unbind(),
             parties: Mutex::default(),
         })
     }
@@ -114,16 +125,23 @@ impl Functions {
         lock(&self.parties).values = values;
     }
 
-    #[pyo3(signature = (recorder, scribe = None))]
-    fn set_recorder(&self, recorder: Option<Py<PyAny>>, scribe: Option<Py<Scribe>>) {
-        let mut parties = lock(&self.parties);
-        parties.recorder = recorder.zip(scribe);
+    #[pyo3(signature = (recorder, scribe = None, party = None))]
+    fn set_recorder(
+        &self,
+        recorder: Option<Py<PyAny>>,
+        scribe: Option<Py<Scribe>>,
+        party: Option<Py<Party>>,
+    ) {
+        let all = recorder.zip(scribe).zip(party);
+        let recording =
+            all.map(|((recorder, scribe), party)| Recording { recorder, scribe, party });
+        lock(&self.parties).recording = recording;
     }
 
     /// What is recorded here is another process's; this one may come to use the card itself.
     fn forked(&self) {
         let mut parties = lock(&self.parties);
-        parties.recorder = None;
+        parties.recording = None;
         parties.is_forked = true;
     }
 
@@ -137,53 +155,48 @@ impl Functions {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = args.py();
         let call = Call { function, args, kwargs };
-        if self.passes_by(py, &call)? {
+        let passes = self.party.get().hold(py, "a function", || self.passes_by(py, &call))?;
+        if passes.unwrap_or(true) {
             let result = call.run()?;
-            if self.small.get().tensors.is_tensor(&result) {
+            if self.tensors().is_tensor(&result) {
                 self.forget_result();
             }
             return Ok(result);
         }
-        let recorder = {
-            let parties = lock(&self.parties);
-            parties.recorder.as_ref().map(|(all, scribe)| (all.clone_ref(py), scribe.clone_ref(py)))
-        };
-        let Some((recorder, scribe)) = recorder else { return self.run(py, &call) };
-        let scribe = scribe.get();
-        let Entered { is_looked_at, is_autocast, allocates } =
-            scribe.enter_function(py, function, args)?;
-        if is_looked_at || is_autocast {
-            let given = (function, args, kwargs, is_looked_at, is_autocast);
-            recorder.bind(py).call_method1(intern!(py, "look"), given)?;
-        }
-        // Its line is known: frames of each allocation would be gathered for nothing.
-        let is_quiet = allocates && scribe.set_frames(py, false)?;
-        let in_call = scribe.in_call();
-        let result = self.run(py, &call);
-        drop(in_call);
-        if is_quiet {
-            scribe.set_frames(py, true)?;
-        }
-        let result = result.and_then(|result| {
-            scribe.note_result(&result)?;
-            Ok(result)
-        });
-        scribe.resume(py)?;
-        result
+        let recording = lock(&self.parties).recording.as_ref().map(|all| all.clone_ref(py));
+        let Some(recording) = recording else { return self.run(py, &call) };
+        recording.party.get().across(
+            py,
+            PLACES,
+            || recording.enter(py, &call),
+            || {
+                let _in_call = recording.scribe.get().in_call();
+                self.run(py, &call)
+            },
+            |was_loud, result| recording.leave(py, was_loud, result),
+        )
     }
 
-    /// A function has run: small results are filled in if all is small, else they are zero.
-    fn complete<'py>(
+    /// Rules of values call the function by this.
+    fn theirs<'py>(
         &self,
         function: &Bound<'py, PyAny>,
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
-        result: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = args.py();
-        let values = lock(&self.parties).values.as_ref().map(|values| values.clone_ref(py));
-        let Some(values) = values else { return Ok(result) };
-        self.fill(values.bind(py), &Call { function, args, kwargs: Some(kwargs) }, result)
+        let _sees = self.ledger.get().sees();
+        Attempt::call_theirs(RULES, function, args, Some(kwargs))
+    }
+
+    /// A function without a rule of its own, for rules: it runs, and what it does to what is known is noted.
+    fn note<'py>(
+        &self,
+        function: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let call = Call { function, args, kwargs: Some(kwargs) };
+        self.run_noted(&call, || Attempt::call_theirs(RULES, function, args, Some(kwargs)))
     }
 }
 
@@ -197,7 +210,7 @@ impl Functions {
             return Ok(true);
         }
         if self.readers.bind(py).contains(call.function)?
-            && !self.small.get().tensors.is_cuda(&call.args.get_item(0)?)?
+            && !self.tensors().is_cuda(&call.args.get_item(0)?)?
         {
             return Ok(true);
         }
@@ -206,59 +219,97 @@ impl Functions {
     }
 
     fn forget_result(&self) {
-        if let Some((_, scribe)) = &lock(&self.parties).recorder {
-            scribe.get().forget_result();
+        if let Some(recording) = &lock(&self.parties).recording {
+            recording.scribe.get().forget_result();
         }
     }
 
-    /// The function runs, undisturbed; then small results are filled in.
+    fn tensors(&self) -> &Tensors {
+        &self.ledger.get().tensors
+    }
+
+    /// The function runs, undisturbed; what it does to what is known is noted.
     fn run<'py>(&self, py: Python<'py>, call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let values = lock(&self.parties).values.as_ref().map(|values| values.clone_ref(py));
         let Some(values) = values else { return call.run() };
-        if self.special.bind(py).contains(call.function)? {
-            let run = intern!(py, "run_special");
-            return values.bind(py).call_method1(run, (call.function, call.args, call.named()));
+        let (values, party) = (values.bind(py), self.party.get());
+        let is_in = |all: &Bound<'py, PyAny>| {
+            Ok::<_, PyErr>(
+                party.hold(py, "a function", || all.contains(call.function))?.unwrap_or(false),
+            )
+        };
+        if is_in(self.special.bind(py).as_any())? {
+            let rule = || {
+                let run = values.getattr(intern!(py, "run_special"))?;
+                let given = (call.function, call.args, call.named()).into_pyobject(py)?;
+                border::call(&run, &given, None)
+            };
+            return Attempt::begin(RULES, call.args, call.kwargs).instead(
+                py,
+                (party, "a rule of values"),
+                rule,
+                || call.run(),
+            );
         }
-        let result = call.run()?;
-        self.fill(values.bind(py), call, result)
+        if is_in(self.pieces.bind(py))? {
+            return call.run();
+        }
+        self.run_noted(call, || call.run())
     }
 
-    fn fill<'py>(
+    /// What goes wrong in our part ends in less knowledge.
+    fn run_noted<'py>(
         &self,
-        values: &Bound<'py, PyAny>,
+        call: &Call<'_, 'py>,
+        theirs: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, ledger, party) = (call.args.py(), self.ledger.get(), self.party.get());
+        let sees = ledger.sees();
+        let is_over = || {
+            let is_quiet = ledger.is_quiet() && !ledger.is_counter(call)?;
+            Ok(is_quiet || ledger.count(call)?)
+        };
+        if party.hold(py, "values", is_over)?.unwrap_or(false) {
+            return theirs();
+        }
+        let before = || Ok(if ledger.concerns(call)? { Some(ledger.before(call)?) } else { None });
+        let before = party.hold(py, "values", before)?;
+        let unread_before = unread();
+        let result = theirs()?;
+        drop(sees);
+        let after = || match before {
+            Some(Some(before)) => ledger.after(call, before, &result).map(|()| true),
+            // Nothing of the card's was given; something of it may have been made.
+            Some(None) if ledger.is_on_card(&result)? => {
+                ledger.after(call, ledger.before(call)?, &result).map(|()| true)
+            }
+            Some(None) => Ok(true),
+            None => Ok(false),
+        };
+        if !party.hold(py, "values", after)?.unwrap_or(false) {
+            let lose = || {
+                ledger.lose_given(call);
+                Ok(())
+            };
+            party.hold(py, "unknown values", lose)?;
+        }
+        if unread_before != unread() { self.read_inside(call, result) } else { Ok(result) }
+    }
+
+    /// A function has run that reads from the card what nobody knows: its results may be a matter of that.
+    fn read_inside<'py>(
+        &self,
         call: &Call<'_, 'py>,
         result: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, small) = (values.py(), self.small.get());
-        // By far the most calls make nothing small.
-        if small.tensors.is_bare(&result) && small.has_large(&result)? {
-            return Ok(result);
-        }
-        let is_bare_add =
-            call.function.is(&self.add) && call.kwargs.is_none_or(|kwargs| kwargs.is_empty());
-        if is_bare_add && small.count(call.args)? {
-            return Ok(result);
-        }
-        if self.nothing_to_fill.bind(py).contains(call.function)?
-            || call.shows_first(small, &result)?
-        {
-            return Ok(result);
-        }
-        if !small.tensors.is_tensor(&result)
-            && result.is_instance(self.not_tensors.bind(py))?
-            && !(result.is_none() && call.writes())
-        {
-            return Ok(result);
-        }
-        let named = call.kwargs.map(|kwargs| kwargs.values());
-        let is_large = small.has_large(call.args)?
-            || small.has_large(&result)?
-            || named.map_or(Ok(false), |named| small.has_large(&named))?;
-        if is_large {
-            small.clear(call.args, &result)?;
-            return Ok(result);
-        }
-        let fill = intern!(py, "fill");
-        values.call_method1(fill, (call.function, call.args, call.named(), &result))
+        let py = call.args.py();
+        let values = lock(&self.parties).values.as_ref().map(|values| values.clone_ref(py));
+        let Some(values) = values else { return Ok(result) };
+        let read = || {
+            let run = values.bind(py).getattr(intern!(py, "read_inside"))?;
+            let given = (call.function, call.args, call.named(), &result).into_pyobject(py)?;
+            border::call(&run, &given, None)
+        };
+        Ok(self.party.get().hold(py, "values", read)?.unwrap_or(result))
     }
 }

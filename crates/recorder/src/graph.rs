@@ -14,6 +14,7 @@ use crate::notes::What;
 use crate::parts::{Part, PartNumber};
 use crate::scribe::Scribe;
 use crate::state::State;
+use crate::texts::Text;
 use crate::words::Word;
 
 /// Sequence numbers above this are of nodes that accumulate gradients: the ends of the graph.
@@ -81,6 +82,16 @@ pub(crate) struct EnterNode {
 #[pymethods]
 impl EnterNode {
     fn __call__(&self, py: Python<'_>, gradients: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let party = self.scribe.get().party.get();
+        if !party.is_over() {
+            party.hold(py, "a node", || self.enter(py, gradients))?;
+        }
+        Ok(())
+    }
+}
+
+impl EnterNode {
+    fn enter(&self, py: Python<'_>, gradients: &Bound<'_, PyTuple>) -> PyResult<()> {
         let scribe = self.scribe.get();
         // First, since the node may free them.
         scribe.torch.undisturbed(py, || {
@@ -157,7 +168,7 @@ impl Scribe {
 
     fn node_name(&self, node: &Bound<'_, PyAny>) -> PyResult<Word> {
         let name = node.call_method0(intern!(node.py(), "name"))?.cast_into::<PyString>()?;
-        let name = name.to_string_lossy();
+        let name = Text::of(&name);
         Ok(self.lock().words.of(&name))
     }
 
@@ -199,8 +210,8 @@ impl Scribe {
         if fields.has_dict {
             let own = node.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
             for (name, value) in own.iter().filter(|(_, value)| self.tensors.is_tensor(value)) {
-                let name = name.str()?;
-                found.push((self.lock().words.of(&name.to_string_lossy()), value));
+                let name = Text::str(&name)?;
+                found.push((self.lock().words.of(&name), value));
             }
         }
         Ok(found)
@@ -224,17 +235,18 @@ impl Scribe {
             words.kept((node.name, field, module), || modules.path(py, module))?
         };
         let area = if is_ordinary { None } else { self.area_of(tensor)? };
-        let parts =
-            if is_ordinary { vec![tensor.clone()] } else { self.tensors.storages(tensor)? };
-        for part in parts {
-            let tensors = &self.tensors;
+        let tensors = &self.tensors;
+        for part in tensors.storages(tensor)? {
             let (Some(device), own @ 1..) = (tensors.card(&part)?, tensors.bytes(&part)?) else {
                 continue;
             };
-            let address = tensors.address(&part)?;
-            let (start, bytes) = tensors.storage(&part)?;
+            let (Some(address), Some((start, bytes))) =
+                (tensors.address(&part)?, tensors.storage(&part)?)
+            else {
+                continue;
+            };
             let is_whole = own == bytes && part.is(tensor);
-            let form = is_whole.then(|| tensors.form(&part)).transpose()?;
+            let form = is_whole.then(|| tensors.form(&part)).transpose()?.flatten();
             let mut state = self.lock();
             state.saved.add(start, bytes);
             let form = form.map(|(dtype, shape)| state.words.form(&dtype, &shape)).transpose()?;
@@ -255,7 +267,7 @@ impl Scribe {
         if !tensor.hasattr(intern!(py, "placements"))? {
             return Ok(None);
         }
-        let said: String = self.layout.bind(py).call1((tensor,))?.extract()?;
+        let said: Text = self.layout.bind(py).call1((tensor,))?.extract()?;
         Ok(Some(self.lock().words.of(&said)))
     }
 

@@ -61,6 +61,11 @@ impl Scribe {
         self.calls.fetch_add(change, Ordering::Relaxed);
     }
 
+    /// Whether a backward pass runs.
+    pub(crate) fn is_in_backward(&self) -> bool {
+        self.backwards.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether no other thread is in a call.
     fn is_alone(&self) -> bool {
         self.calls.load(Ordering::Relaxed) == local::with(self.id, |local| local.calls)
@@ -128,11 +133,13 @@ impl Scribe {
     /// A backward pass begins: no frames are wanted, since its nodes say it all; whether they were.
     fn enter_backward(&self, py: Python<'_>) -> PyResult<bool> {
         self.count_calls(1);
+        self.backwards.fetch_add(1, Ordering::Relaxed);
         self.set_frames(py, false)
     }
 
     fn leave_backward(&self, py: Python<'_>, was_loud: bool) -> PyResult<()> {
         self.count_calls(-1);
+        self.backwards.fetch_sub(1, Ordering::Relaxed);
         if was_loud {
             self.set_frames(py, true)?;
         }

@@ -4,12 +4,14 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::border::Party;
 use crate::graph::EnterNode;
 use crate::scribe::Scribe;
 
 /// Takes the place of torch's function that adds a hook to those of a node, and answers with them and a handle.
-#[pyclass(frozen, module = "fathom_recorder")]
+#[pyclass(frozen, dict, module = "fathom_recorder")]
 pub(crate) struct RegisterHook {
+    party: Py<Party>,
     inner: Py<PyAny>,
     /// `collections.OrderedDict`, which torch takes.
     dictionary: Py<PyAny>,
@@ -18,9 +20,9 @@ pub(crate) struct RegisterHook {
 #[pymethods]
 impl RegisterHook {
     #[new]
-    fn new(py: Python<'_>, inner: Py<PyAny>) -> PyResult<RegisterHook> {
+    fn new(py: Python<'_>, party: Py<Party>, inner: Py<PyAny>) -> PyResult<RegisterHook> {
         let dictionary = py.import("collections")?.getattr("OrderedDict")?.unbind();
-        Ok(RegisterHook { inner, dictionary })
+        Ok(RegisterHook { party, inner, dictionary })
     }
 
     fn __call__<'py>(
@@ -29,12 +31,17 @@ impl RegisterHook {
         hook: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = hook.py();
-        if !hooks.is_none() || !hook.is_instance_of::<EnterNode>() {
-            return self.inner.bind(py).call1((hooks, hook));
+        if hooks.is_none() && hook.is_instance_of::<EnterNode>() {
+            let first = self.party.get().hold(py, "a hook", || {
+                let hooks = self.dictionary.bind(py).call0()?;
+                hooks.set_item(intern!(py, "fathom"), hook)?;
+                Ok((&hooks, &hooks).into_pyobject(py)?.into_any())
+            })?;
+            if let Some(first) = first {
+                return Ok(first);
+            }
         }
-        let hooks = self.dictionary.bind(py).call0()?;
-        hooks.set_item(intern!(py, "fathom"), hook)?;
-        Ok((&hooks, &hooks).into_pyobject(py)?.into_any())
+        self.inner.bind(py).call1((hooks, hook))
     }
 }
 

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::hash::Map;
+use crate::texts::Text;
 
 /// Parameters that autocast may cast in a part: bytes of the cast, and the parameter's id.
 pub(crate) type Casts = Map<u64, Vec<(u64, usize)>>;
@@ -30,7 +31,7 @@ impl Known<'_> {
         };
         let (_, parameter) = waiting.remove(at);
         let name = self.names.get_item(parameter)?;
-        let name = name.map_or(Ok("a parameter".to_owned()), |name| name.extract())?;
+        let name = name.map_or(Ok("a parameter".to_owned()), |name| Text::str(&name))?;
         Ok(Some(format!("cast of {name}")))
     }
 }

@@ -4,19 +4,25 @@
 //! Everything is noted by number and address: no tensor is held. Nothing here is an object that Python's collector
 //! counts, so garbage is collected when it would be without us.
 
+mod attempt;
 mod attribute;
+mod border;
+mod calls;
 mod code;
 mod deferred;
 mod entry;
+mod faults;
 mod functions;
 mod graph;
 mod hash;
 mod history;
 mod hooks;
+mod join;
 mod known;
 mod local;
 mod lock;
 mod notes;
+mod overrides;
 mod owners;
 mod parts;
 mod passes;
@@ -25,22 +31,37 @@ mod phantom;
 mod said;
 mod saved;
 mod scribe;
-mod small;
 mod sources;
 mod stacks;
+mod stand_in;
 mod state;
 mod tensors;
+mod texts;
 mod torch;
+mod values;
 mod words;
+mod wrappers;
 mod writing;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 fn fathom_recorder(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    faults::keep_panics_quiet();
+    module.add_function(wrap_pyfunction!(faults::fail_at, module)?)?;
+    module.add_function(wrap_pyfunction!(faults::places_passed, module)?)?;
+    module.add_class::<border::Party>()?;
+    module.add_class::<calls::ModuleCall>()?;
     module.add_class::<functions::Functions>()?;
     module.add_class::<hooks::RegisterHook>()?;
-    module.add_class::<small::Small>()?;
+    module.add_function(wrap_pyfunction!(overrides::set_mode_of_thread, module)?)?;
+    module.add_function(wrap_pyfunction!(overrides::is_mode_alone, module)?)?;
+    module.add_class::<overrides::HasTorchFunction>()?;
+    module.add_class::<values::Ledger>()?;
     module.add_class::<sources::Whose>()?;
-    module.add_class::<scribe::Scribe>()
+    module.add_class::<scribe::Scribe>()?;
+    module.add_class::<wrappers::Around>()?;
+    module.add_class::<wrappers::Callback>()?;
+    module.add_class::<wrappers::Instead>()?;
+    module.add_class::<wrappers::Within>()
 }

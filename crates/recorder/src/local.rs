@@ -19,8 +19,12 @@ pub(crate) struct Local {
     pub(crate) calls: isize,
     /// The innermost module or node.
     pub(crate) part: PartNumber,
+    /// The frame that called the innermost module, by its address; 0 outside of modules.
+    pub(crate) caller: usize,
     /// The function that runs, by its number.
     pub(crate) function: u32,
+    /// The text that the script itself has set for its events.
+    pub(crate) text: Option<String>,
     /// What distributed training is doing; 0 if nothing is known.
     pub(crate) area: u32,
     /// What the last function gave, if it was one whole tensor on the card: the object's address, and bytes.

@@ -9,6 +9,7 @@ use crate::parts::{NOTHING, Part};
 use crate::pen::Pen;
 use crate::stacks::StackNumber;
 use crate::state::State;
+use crate::texts::Text;
 
 impl Pen {
     /// A part as an owner; outside of functions the history's own frames say the line.
@@ -115,9 +116,7 @@ impl Pen {
     pub(crate) fn modules(&mut self, py: Python<'_>, state: &State) -> PyResult<()> {
         let (paths, classes) = (state.modules.paths.bind(py), state.modules.classes.bind(py));
         for index in self.modules..paths.len().min(classes.len()) {
-            let text = |list: &Bound<'_, PyList>| {
-                Ok::<_, PyErr>(list.get_item(index)?.str()?.to_string_lossy().into_owned())
-            };
+            let text = |list: &Bound<'_, PyList>| Text::str(&list.get_item(index)?);
             let (path, class) = (text(paths)?, text(classes)?);
             let module = Module { path: self.file.text(&path), class: self.file.text(&class) };
             self.file.module(module);

@@ -67,7 +67,7 @@ impl Scribe {
         let mut own = Set::default();
         for parameter in &trained {
             for part in scribe.tensors.storages(parameter)? {
-                own.insert(scribe.tensors.address(&part)?);
+                own.extend(scribe.tensors.address(&part)?);
             }
         }
         scribe.lock().saved.begin(own);

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::path::Path;
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -35,7 +36,7 @@ pub(crate) struct Pen {
 }
 
 impl Pen {
-    pub(crate) fn new(path: &str, about: &str, device: u16) -> PyResult<Pen> {
+    pub(crate) fn new(path: &Path, about: &str, device: u16) -> PyResult<Pen> {
         Ok(Pen {
             device,
             file: Writer::new(BufWriter::new(File::create(path)?), about)?,

@@ -6,22 +6,22 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::hash::Map;
+use cuda_abi::work::Work;
 
-/// As in `crates/phantom/src/workspaces.rs`.
-const KINDS: [&str; 3] = ["workspace", "cuBLAS workspace", "cuDNN workspace"];
+use crate::hash::Map;
 
 /// Rows that are fetched at once.
 const ROWS: usize = 4096;
 
 type Fill<Row> = unsafe extern "C" fn(*mut Row, u64) -> u64;
 
+/// As in `crates/phantom/src/workspaces.rs`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Workspace {
     part: u64,
     address: u64,
-    kind: u64,
+    work: u64,
 }
 
 /// Parts in which an event was recorded, and in which it was done at the latest.
@@ -67,9 +67,9 @@ impl Phantom {
 
     /// What lies at (serial number, address), of what was handed to libraries since the last call.
     pub(crate) fn workspaces(&self) -> Map<(u64, u64), &'static str> {
-        let kind = |row: &Workspace| *KINDS.get(row.kind as usize).unwrap_or(&KINDS[0]);
+        let work = |row: &Workspace| Work::ALL.get(row.work as usize).copied().unwrap_or_default();
         let rows = taken(self.workspaces);
-        rows.iter().map(|row| ((row.part, row.address), kind(row))).collect()
+        rows.iter().map(|row| ((row.part, row.address), work(row).name())).collect()
     }
 
     pub(crate) fn waits(&self) -> Vec<(u64, u64)> {

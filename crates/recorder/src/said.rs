@@ -5,13 +5,14 @@ use std::sync::MutexGuard;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use recording::{Category, Phase};
 
 use crate::local;
 use crate::notes::{Note, What};
 use crate::scribe::Scribe;
 use crate::state::State;
+use crate::texts::Text;
 
 pub(crate) fn category(name: &str) -> PyResult<Category> {
     Category::from_name(name)
@@ -29,10 +30,25 @@ impl Scribe {
         if tensors.is_view(tensor)? {
             return Ok(false);
         }
-        let (address, (dtype, shape)) = (tensors.address(tensor)?, tensors.form(tensor)?);
-        let word = self.lock().words.form(&dtype, &shape)?;
-        self.note(tensor.py(), device, address, [What::Tensor { word }])?;
+        let Some(address) = tensors.address(tensor)? else {
+            return self.wrapped(tensor);
+        };
+        if let Some((dtype, shape)) = tensors.form(tensor)? {
+            let word = self.lock().words.form(&dtype, &shape)?;
+            self.note(tensor.py(), device, address, [What::Tensor { word }])?;
+        }
         Ok(true)
+    }
+
+    /// Says what a tensor is that another is wrapped around: that one has no memory of its own.
+    #[cold]
+    fn wrapped(&self, wrapper: &Bound<'_, PyAny>) -> PyResult<bool> {
+        for part in self.tensors.storages(wrapper)? {
+            if !part.is(wrapper) {
+                self.tensor(&part)?;
+            }
+        }
+        Ok(false)
     }
 
     /// Something is said of an address, after all that has happened so far.
@@ -65,8 +81,9 @@ impl Scribe {
     fn put(&self, tensor: &Bound<'_, PyAny>, what: What) -> PyResult<()> {
         for part in self.tensors.storages(tensor)? {
             let (card, address) = (self.tensors.card(&part)?, self.tensors.address(&part)?);
-            let device = card.unwrap_or_default();
-            self.note(tensor.py(), device, address, [what])?;
+            if let (Some(device), Some(address)) = (card, address) {
+                self.note(tensor.py(), device, address, [what])?;
+            }
         }
         Ok(())
     }
@@ -81,7 +98,7 @@ impl Scribe {
         mut seen: impl FnMut(u64, u64),
     ) -> PyResult<()> {
         for part in self.tensors.storages(tensor)? {
-            let address = self.tensors.address(&part)?;
+            let Some(address) = self.tensors.address(&part)? else { continue };
             // Of a view its own: gradients may share a bucket.
             seen(address, self.tensors.bytes(&part)?);
             let (mut state, serial) = self.now(tensor.py())?;
@@ -118,15 +135,15 @@ impl Scribe {
 #[pymethods]
 impl Scribe {
     /// What a tensor is.
-    fn name(&self, kind: &str, name: &str, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn name(&self, kind: &str, name: Text, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
         let category = category(kind)?;
-        let word = self.lock().words.of(name);
+        let word = self.lock().words.of(&name);
         self.put(tensor, What::Name { category, word })
     }
 
     /// What of distributed training a tensor belongs to.
-    fn area(&self, area: &str, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
-        let word = self.lock().words.of(area);
+    fn area(&self, area: Text, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+        let word = self.lock().words.of(&area);
         self.put(tensor, What::Area { word })
     }
 
@@ -134,19 +151,12 @@ impl Scribe {
     fn all(&self, named: &Bound<'_, PyAny>) -> PyResult<HashMap<u64, u64>> {
         let mut noted = HashMap::new();
         for row in named.try_iter()? {
-            let (kind, name, tensor): (Bound<'_, PyString>, Bound<'_, PyString>, Bound<'_, PyAny>) =
-                row?.extract()?;
+            let (kind, name, tensor): (Text, Text, Bound<'_, PyAny>) = row?.extract()?;
             if self.tensors.is_cuda(&tensor)? {
-                let category = category(&kind.to_string_lossy())?;
-                self.note_named(
-                    category,
-                    &name.to_string_lossy(),
-                    &tensor,
-                    0,
-                    |address, bytes| {
-                        noted.insert(address, bytes);
-                    },
-                )?;
+                let category = category(&kind)?;
+                self.note_named(category, &name, &tensor, 0, |address, bytes| {
+                    noted.insert(address, bytes);
+                })?;
             }
         }
         Ok(noted)
@@ -166,7 +176,7 @@ impl Scribe {
                 continue;
             }
             let name = names.get_item(parameter.as_ptr() as usize)?;
-            let name = name.map_or(Ok("a parameter".to_owned()), |name| name.extract())?;
+            let name = name.map_or(Ok("a parameter".to_owned()), |name| Text::str(&name))?;
             let (kind, name) = (Category::Gradients, format!("gradient of {name}"));
             self.note_named(kind, &name, &gradient, since, |_, _| {})?;
         }

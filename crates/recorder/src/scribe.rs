@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple};
 
+use crate::border::Party;
+use crate::calls::Outside;
 use crate::graph::FieldsOfTypes;
 use crate::hash::Map;
 use crate::history::History;
@@ -19,6 +21,7 @@ use crate::sources::{Sources, Whose};
 use crate::stacks;
 use crate::state::{Area, Function, Modules, State};
 use crate::tensors::Tensors;
+use crate::texts::Text;
 use crate::torch::Torch;
 
 static SCRIBES: AtomicU64 = AtomicU64::new(1);
@@ -36,11 +39,10 @@ pub(crate) struct Entered {
 #[pyclass(frozen, module = "fathom_recorder")]
 pub(crate) struct Scribe {
     pub(crate) id: u64,
+    pub(crate) party: Py<Party>,
     pub(crate) torch: Torch,
     pub(crate) tensors: Tensors,
     pub(crate) phantom: Option<Phantom>,
-    /// The code of our own wrapper of modules: what lies beyond is known.
-    boundary: Py<PyAny>,
     /// Called with the serial number of each part: as a text, if torch attaches it to its events.
     announce: Py<PyAny>,
     is_text: bool,
@@ -62,6 +64,8 @@ pub(crate) struct Scribe {
     pub(crate) pens: Mutex<Map<u16, Pen>>,
     /// Functions and backward passes that all threads are in.
     pub(crate) calls: AtomicIsize,
+    /// Backward passes that run.
+    pub(crate) backwards: AtomicIsize,
     state: Mutex<State>,
 }
 
@@ -74,8 +78,9 @@ impl Scribe {
     /// From here on this thread's events belong to this part.
     pub(crate) fn begin(&self, py: Python<'_>, part: PartNumber) -> PyResult<u64> {
         let mut state = self.lock();
-        let (serial, area) =
-            local::with(self.id, |local| (local.begin(&mut state.parts, part), local.area));
+        let (serial, area, text) = local::with(self.id, |local| {
+            (local.begin(&mut state.parts, part), local.area, local.text.clone())
+        });
         if area != 0 {
             state.areas.insert(serial, area);
         }
@@ -86,7 +91,7 @@ impl Scribe {
         self.look_for_streams(py)?;
         let announce = self.announce.bind(py);
         if self.is_text {
-            announce.call1((serial.to_string(),))
+            announce.call1((crate::join::text(serial, text.as_deref()),))
         } else {
             announce.call1((serial,))
         }?;
@@ -117,7 +122,8 @@ impl Scribe {
             return number.extract();
         }
         let described = self.describe.bind(function.py()).call1((function,))?;
-        let (name, is_factory, is_looked_at) = described.extract()?;
+        let (name, is_factory, is_looked_at): (Text, bool, bool) = described.extract()?;
+        let name = name.0;
         let mut state = self.lock();
         state.functions.push(Function { name, is_factory, is_looked_at, allocates: false });
         let number = (state.functions.len() - 1) as u32;
@@ -135,7 +141,7 @@ impl Scribe {
     ) -> PyResult<Entered> {
         let number = self.function(function)?;
         let sequence = self.torch.sequence(py)?;
-        let walk = stacks::walk(py, &self.boundary, 0)?;
+        let walk = stacks::walk(py, local::with(self.id, |local| local.caller))?;
         let (_, outer) = self.local_part();
         let mut state = self.lock();
         let stack = state.stacks.number(walk, outer.stack);
@@ -176,6 +182,40 @@ impl Scribe {
         local::with(self.id, |local| local.result = None);
     }
 
+    /// A module is called by the code that runs; gives its number, and what to go back to.
+    pub(crate) fn enter_module(&self, module: &Bound<'_, PyAny>) -> PyResult<(u32, Outside)> {
+        let py = module.py();
+        let caller = local::with(self.id, |local| local.caller);
+        let walk = stacks::walk(py, caller)?;
+        let (part, outer) = self.local_part();
+        let number = match self.known_module(module)? {
+            Some(number) => number,
+            None => self.number_of.bind(py).call1((module, outer.module))?.extract()?,
+        };
+        let mut state = self.lock();
+        let stack = state.stacks.number(walk, outer.stack);
+        let inside =
+            state.parts.number(Part { module: number, function: 0, stack, node: outer.node });
+        drop(state);
+        local::with(self.id, |local| local.caller = stacks::running(py));
+        self.enter(py, inside)?;
+        Ok((number, Outside { part, caller }))
+    }
+
+    /// A module has returned, with a result or not: back to the part before.
+    pub(crate) fn leave_module(
+        &self,
+        py: Python<'_>,
+        outside: Outside,
+        result: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        local::with(self.id, |local| local.caller = outside.caller);
+        if let Some(result) = result {
+            self.add_outputs(result)?;
+        }
+        self.enter(py, outside.part).map(drop)
+    }
+
     fn note_tensors<'py>(&self, items: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult<()> {
         for item in items.filter(|item| self.tensors.is_tensor(item)) {
             self.tensor(&item)?;
@@ -196,10 +236,10 @@ impl Scribe {
         let plain = get("plain")?.cast_into::<PyFrozenSet>()?;
         Ok(Scribe {
             id: SCRIBES.fetch_add(1, Ordering::Relaxed),
+            party: get("party")?.cast_into::<Party>()?.unbind(),
             torch: Torch::new(py)?,
             tensors: Tensors::new(py, &plain, get("storages")?.unbind())?,
             phantom: Phantom::find(),
-            boundary: get("boundary")?.unbind(),
             announce: get("announce")?.unbind(),
             is_text: get("is_text")?.extract()?,
             functions: PyDict::new(py).unbind(),
@@ -213,6 +253,7 @@ impl Scribe {
             history: Mutex::default(),
             pens: Mutex::default(),
             calls: AtomicIsize::new(0),
+            backwards: AtomicIsize::new(0),
             state: Mutex::new(State::new(modules, sources)),
         })
     }
@@ -235,38 +276,14 @@ impl Scribe {
     }
 
     /// This thread is in another part.
-    fn enter(&self, py: Python<'_>, part: PartNumber) -> PyResult<u64> {
+    pub(crate) fn enter(&self, py: Python<'_>, part: PartNumber) -> PyResult<u64> {
         local::with(self.id, |local| local.part = part);
         self.begin(py, part)
     }
 
     /// The number of the module that this thread is in.
-    fn module(&self) -> u32 {
+    pub(crate) fn module(&self) -> u32 {
         self.local_part().1.module
-    }
-
-    /// A module is called by the caller of our caller; gives its number, and the part to go back to.
-    fn enter_module(&self, module: &Bound<'_, PyAny>) -> PyResult<(u32, PartNumber)> {
-        let py = module.py();
-        let walk = stacks::walk(py, &self.boundary, 1)?;
-        let (outside, outer) = self.local_part();
-        let number = match self.known_module(module)? {
-            Some(number) => number,
-            None => self.number_of.bind(py).call1((module, outer.module))?.extract()?,
-        };
-        let mut state = self.lock();
-        let stack = state.stacks.number(walk, outer.stack);
-        let part =
-            state.parts.number(Part { module: number, function: 0, stack, node: outer.node });
-        drop(state);
-        self.enter(py, part)?;
-        Ok((number, outside))
-    }
-
-    /// A module has returned: back to the part before.
-    fn leave_module(&self, result: &Bound<'_, PyAny>, outside: PartNumber) -> PyResult<u64> {
-        self.add_outputs(result)?;
-        self.enter(result.py(), outside)
     }
 
     /// What distributed training does from here on; gives what it did before.
@@ -274,13 +291,13 @@ impl Scribe {
         &self,
         py: Python<'_>,
         kind: Option<&str>,
-        name: Option<&str>,
-        area: &str,
+        name: Option<Text>,
+        area: Text,
     ) -> PyResult<u32> {
         let kind = kind.map(category).transpose()?;
         let mut state = self.lock();
-        let word = state.words.of(area);
-        let name = kind.zip(name).map(|(kind, name)| (kind, state.words.of(name)));
+        let word = state.words.of(&area);
+        let name = kind.zip(name).map(|(kind, name)| (kind, state.words.of(&name)));
         let number = state.area(Area { name, area: word });
         drop(state);
         let outer = local::with(self.id, |local| std::mem::replace(&mut local.area, number));

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use pyo3::prelude::*;
 
+use crate::texts::Text;
+
 /// Of a line of source this much is kept.
 const LONGEST_LINE: usize = 200;
 
@@ -26,16 +28,28 @@ pub(crate) struct Whose {
 #[pymethods]
 impl Whose {
     #[new]
-    fn new(own: String, standard: String) -> Whose {
-        Whose { own, standard }
+    fn new(own: Text, standard: Text) -> Whose {
+        Whose { own: own.0, standard: standard.0 }
     }
 
-    pub(crate) fn is_ours(&self, path: &str) -> bool {
+    #[pyo3(name = "is_ours")]
+    fn is_ours_of(&self, path: Text) -> bool {
+        self.is_ours(&path)
+    }
+
+    #[pyo3(name = "is_library")]
+    fn is_library_of(&self, path: Text) -> bool {
+        self.is_library(&path)
+    }
+}
+
+impl Whose {
+    fn is_ours(&self, path: &str) -> bool {
         path.starts_with(&self.own)
     }
 
     /// Whether a file is not the user's: installed, of Python itself, generated, or ours.
-    pub(crate) fn is_library(&self, path: &str) -> bool {
+    fn is_library(&self, path: &str) -> bool {
         let is_installed = path.contains("site-packages") || path.contains("dist-packages");
         is_installed
             || path.starts_with('<')

@@ -61,23 +61,25 @@ static GET_LASTI: LazyLock<Option<GetLasti>> = LazyLock::new(|| {
     }
 });
 
-/// The frames that run, but for the first `skipped`, up to `boundary`: what lies beyond it is known.
-pub(crate) fn walk(py: Python<'_>, boundary: &Py<PyAny>, skipped: usize) -> PyResult<Walk> {
+/// The frame that runs, by its address; 0 if none does.
+pub(crate) fn running(_: Python<'_>) -> usize {
+    // SAFETY: the interpreter is ours; what is borrowed is not looked into.
+    unsafe { ffi::PyEval_GetFrame() as usize }
+}
+
+/// The frames that run, up to the one at the address `end`: what it does, and what lies beyond it, is known.
+pub(crate) fn walk(py: Python<'_>, end: usize) -> PyResult<Walk> {
     let mut found = Vec::with_capacity(16);
     // SAFETY: the frame that runs is borrowed and alive; all others, and codes, are owned by `Bound`s.
     unsafe {
         let mut frame = ffi::PyEval_GetFrame();
         ffi::Py_XINCREF(frame.cast());
-        for _ in 0..skipped {
-            let Some(above) = Bound::from_owned_ptr_or_opt(py, frame.cast()) else { break };
-            frame = PyFrame_GetBack(above.as_ptr().cast());
-        }
         while !frame.is_null() {
             let owned = Bound::from_owned_ptr(py, frame.cast());
-            let code = Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(frame).cast());
-            if code.is(boundary) {
+            if frame as usize == end {
                 break;
             }
+            let code = Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(frame).cast());
             let at = match *GET_LASTI {
                 Some(lasti) => lasti(frame),
                 None => owned.getattr("f_lasti")?.extract()?,

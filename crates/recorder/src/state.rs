@@ -11,6 +11,7 @@ use crate::parts::Parts;
 use crate::saved::Saved;
 use crate::sources::Sources;
 use crate::stacks::{StackNumber, Stacks};
+use crate::texts::Text;
 use crate::words::{Word, Words};
 
 /// A function of torch.
@@ -40,8 +41,7 @@ pub(crate) struct Modules {
 
 impl Modules {
     pub(crate) fn path(&self, py: Python<'_>, module: u32) -> PyResult<String> {
-        let path = self.paths.bind(py).get_item(module as usize)?;
-        Ok(path.str()?.to_string_lossy().into_owned())
+        Text::str(&self.paths.bind(py).get_item(module as usize)?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The recordings of all cards.
 
+use std::path::PathBuf;
 use std::sync::MutexGuard;
 
 use pyo3::prelude::*;
@@ -10,6 +11,7 @@ use crate::known::Known;
 use crate::lock::lock;
 use crate::pen::Pen;
 use crate::scribe::Scribe;
+use crate::texts::Text;
 
 impl Scribe {
     fn with_pen<T>(
@@ -28,8 +30,8 @@ impl Scribe {
 #[pymethods]
 impl Scribe {
     /// Begins the recording of a card; `about` is a JSON object.
-    fn open(&self, device: u16, path: &str, about: &str) -> PyResult<()> {
-        let pen = Pen::new(path, about, device)?;
+    fn open(&self, device: u16, path: PathBuf, about: Text) -> PyResult<()> {
+        let pen = Pen::new(&path, &about, device)?;
         self.pens().insert(device, pen);
         Ok(())
     }
@@ -103,13 +105,13 @@ impl Scribe {
     }
 
     /// More facts, for the recordings of all cards.
-    fn about(&self, json: &str) -> PyResult<()> {
-        self.pens().values_mut().try_for_each(|pen| pen.about(json))
+    fn about(&self, json: Text) -> PyResult<()> {
+        self.pens().values_mut().try_for_each(|pen| pen.about(&json))
     }
 
     /// Ends the recording of a card, with the last state of its memory.
-    fn finish(&self, device: u16, segments: &Bound<'_, PyList>, facts: &str) -> PyResult<()> {
-        self.with_pen(device, |pen| pen.finish(segments, facts)).transpose()?;
+    fn finish(&self, device: u16, segments: &Bound<'_, PyList>, facts: Text) -> PyResult<()> {
+        self.with_pen(device, |pen| pen.finish(segments, &facts)).transpose()?;
         Ok(())
     }
 

@@ -7,10 +7,13 @@ hold; one that found nothing to act on was not applied, whatever its trial measu
 
 import atexit
 import importlib
-import json
 import os
 import sys
 
+import torch
+
+from .. import border
+from ..texts import as_json
 from ..whose import is_library
 
 EXACT = "exact"
@@ -30,6 +33,7 @@ class Outcome:
 
     def __init__(self, lever):
         self.lever = lever
+        self.party = border.Party(f"the lever {lever} failed", ends=True, passes=torch.cuda.OutOfMemoryError)
         self.sites = []  # what was changed: paths of modules, classes of optimizers …
         self.label = None  # if it does more to this training than its own label says
         self.reason = None  # why nothing was, or why it must not count
@@ -45,9 +49,13 @@ class Outcome:
             if place is not None and place not in self.places:
                 self.places.append(place)
 
+    def failure(self):
+        """A lever that failed once may have changed only a part: what its trial measured does not count."""
+        return next((fault["error"] for fault in border.faults if fault["loss"] == self.party.loss), None)
+
     def facts(self, module):
-        getattr(module, "check", lambda outcome: None)(self)
-        reason = self.reason or (None if self.sites else getattr(module, "ABSENT", "nothing to act on"))
+        self.party.contain("the end of a lever", getattr(module, "check", lambda outcome: None), self)
+        reason = self.failure() or self.reason or (None if self.sites else getattr(module, "ABSENT", "nothing to act on"))
         return {
             "lever": self.lever,
             "applied": reason is None,
@@ -80,7 +88,8 @@ def install(requests, folder=None):
     applied = []
     for request in requests:
         module, outcome = load(request["lever"]), Outcome(request["lever"])
-        applied.append((module, outcome, module.apply(request, outcome)))
+        inverse = outcome.party.contain("the beginning of a lever", module.apply, request, outcome)
+        applied.append((module, outcome, inverse or (lambda: None)))
 
     def facts():
         return [outcome.facts(module) for module, outcome, _ in applied]
@@ -91,11 +100,11 @@ def install(requests, folder=None):
         return facts()
 
     if folder:
-        atexit.register(write, folder, os.getpid(), facts)
+        atexit.register(border.DOORWAY.callback(write), folder, os.getpid(), facts)
     return undo
 
 
 def write(folder, pid, facts):
     if os.getpid() == pid:
         with open(os.path.join(folder, f"levers.{pid}.json"), "w", encoding="utf-8") as file:
-            json.dump(facts(), file)
+            file.write(as_json(facts()))

@@ -25,9 +25,9 @@ def apply(options, outcome):
     outcome.parts, outcome.indivisible, outcome.steps, outcome.asked = parts, None, 0, 0
     undo = [
         batch_keys.install(parts, outcome),
-        replace(torch.autograd, "backward", lambda inner: scaled(inner, parts)),
-        at_optimizer(lambda optimizer: gate(optimizer, passes, outcome)),
-        at_first_call(lambda modules: warn(modules, outcome)),
+        replace(outcome, torch.autograd, "backward", lambda inner: scaled(inner, parts)),
+        at_optimizer(outcome, lambda optimizer: gate(optimizer, passes, outcome)),
+        at_first_call(outcome, lambda modules: warn(modules, outcome)),
     ]
     return lambda: [inverse() for inverse in undo]
 
@@ -43,22 +43,28 @@ def scaled(inner, parts):
 
 def gate(optimizer, passes, outcome):
     """Of `passes` steps that the script asks for, the last is one; gradients stay until then."""
-    zero, asked = optimizer.zero_grad, [0]
+    asked, party = [0], outcome.party
 
-    @functools.wraps(type(optimizer).step)
-    def gated(_, *args, **kwargs):
-        asked[0] += 1
-        outcome.asked += 1
-        if asked[0] % passes == 0:
-            outcome.steps += 1
-            return type(optimizer).step(optimizer, *args, **kwargs)  # its class may be another lever's
+    def make_step(inner):
+        def gated(_, *args, **kwargs):
+            asked[0] += 1
+            outcome.asked += 1
+            if asked[0] % passes == 0:
+                outcome.steps += 1
+                return type(optimizer).step(optimizer, *args, **kwargs)  # its class may be another lever's
 
-    def zero_grad(set_to_none=True):
-        if asked[0] % passes == 0:
-            zero(set_to_none=set_to_none)
+        return gated
+
+    def make_zero_grad(inner):
+        def zero_grad(set_to_none=True):
+            if asked[0] % passes == 0:
+                inner(set_to_none=set_to_none)
+
+        return zero_grad
 
     # A bound method: schedulers look into it.
-    optimizer.step, optimizer.zero_grad = types.MethodType(gated, optimizer), zero_grad
+    optimizer.step = types.MethodType(party.replacing(type(optimizer).step, make_step, "step"), optimizer)
+    optimizer.zero_grad = party.replacing(optimizer.zero_grad, make_zero_grad, "zero_grad")
 
 
 def check(outcome):

@@ -16,4 +16,4 @@ def apply(dtype, outcome):
         outcome.took(type(module).__name__)
         return torch.autocast(device, dtype)
 
-    return around_forward(enter)
+    return around_forward(outcome, enter)

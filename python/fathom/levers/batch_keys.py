@@ -58,15 +58,15 @@ def install(parts, outcome):
     """Every batch size of the script becomes a part of what it was; gives the inverse."""
     divider = Divider(parts, outcome)
     undo = [
-        replace(torch.utils.data.DataLoader, "__init__", lambda inner: loader(inner, divider)),
-        replace(argparse.ArgumentParser, "parse_known_args", lambda inner: flags(inner, divider)),
+        replace(outcome, torch.utils.data.DataLoader, "__init__", lambda inner: loader(inner, divider)),
+        replace(outcome, argparse.ArgumentParser, "parse_known_args", lambda inner: flags(inner, divider)),
     ]
     try:
         import yaml
     except ImportError:
         pass
     else:
-        undo.append(replace(yaml, "load", lambda inner: file(inner, divider)))
+        undo.append(replace(outcome, yaml, "load", lambda inner: file(inner, divider)))
     return lambda: [inverse() for inverse in undo]
 
 

@@ -21,4 +21,4 @@ def apply(options, outcome):
 
         return __init__
 
-    return replace(torch.nn.parallel.DistributedDataParallel, "__init__", make)
+    return replace(outcome, torch.nn.parallel.DistributedDataParallel, "__init__", make)

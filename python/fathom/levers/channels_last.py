@@ -17,11 +17,11 @@ def apply(options, outcome):
         for path, module in modules.items():
             if type(module) is torch.nn.Conv2d and module.weight.dim() == 4:
                 module.to(memory_format=torch.channels_last)
-                undo.append(module.register_forward_pre_hook(as_channels_last).remove)
+                undo.append(module.register_forward_pre_hook(outcome.party.callback(as_channels_last)).remove)
                 undo.append(lambda module=module: module.to(memory_format=torch.contiguous_format))
                 outcome.took(path)
 
-    first = at_first_call(act)
+    first = at_first_call(outcome, act)
     return lambda: (first(), [inverse() for inverse in undo])
 
 

@@ -33,13 +33,13 @@ def apply(options, outcome):
             changed.append(module)
             norms.update({norm: norm.momentum for norm in module.modules() if is_updated(norm)})
             note = functools.partial(outcome.took, path, of_class(module))
-            module.forward = recomputed(module.forward, note)
+            module.forward = outcome.party.replacing(module.forward, functools.partial(recomputed, note=note), path)
 
         for norm, momentum in norms.items():
             norm.momentum = 1 - (1 - momentum) ** 0.5
             outcome.label = NUMERICALLY_EQUAL
 
-    undo = at_first_call(act)
+    undo = at_first_call(outcome, act)
 
     def inverse():
         undo()

@@ -39,5 +39,5 @@ def apply(options, outcome):
 
         return cross_entropy
 
-    return replace(F, "cross_entropy", make)
+    return replace(outcome, F, "cross_entropy", make)
 

@@ -22,4 +22,4 @@ def apply(options, outcome):
 
         return __init__
 
-    return replace(AveragedModel, "__init__", make)
+    return replace(outcome, AveragedModel, "__init__", make)

@@ -21,5 +21,5 @@ def apply(options, outcome):
                     frozen.append(parameter)
                     outcome.took(path)
 
-    first = at_first_call(act)
+    first = at_first_call(outcome, act)
     return lambda: (first(), [parameter.requires_grad_(True) for parameter in frozen])

@@ -18,38 +18,40 @@ def apply(options, outcome):
             if not module.training:
                 continue
             for of_library, change in LIBRARIES.items():
-                inverse = of_library(module)
+                inverse = of_library(module, outcome.party)
                 if inverse is not None:
                     outcome.took(path)
                     outcome.change = "\n".join(dict.fromkeys([*(outcome.change or "").splitlines(), change]))
                     undo.append(inverse)
                     break
 
-    first = at_first_call(act)
+    first = at_first_call(outcome, act)
     return lambda: (first(), [inverse() for inverse in undo])
 
 
-def of_torch(module):
+def of_torch(module, party):
     """The weights of attention are asked for by default; inside torch's own layers they are not."""
     if type(module) is not torch.nn.MultiheadAttention or "forward" in vars(module):
         return None
-    inner = module.forward
 
-    def forward(query, key, value, key_padding_mask=None, need_weights=True, **kwargs):
-        return inner(query, key, value, key_padding_mask=key_padding_mask, need_weights=False, **kwargs)
+    def make(inner):
+        def forward(query, key, value, key_padding_mask=None, need_weights=True, **kwargs):
+            return inner(query, key, value, key_padding_mask=key_padding_mask, need_weights=False, **kwargs)
 
-    module.forward = forward
+        return forward
+
+    module.forward = party.replacing(module.forward, make, "attention")
     return lambda: vars(module).pop("forward", None)
 
 
-def of_timm(module):
+def of_timm(module, _):
     if getattr(module, "fused_attn", None) is not False:
         return None
     module.fused_attn = True
     return lambda: setattr(module, "fused_attn", False)
 
 
-def of_transformers(module):
+def of_transformers(module, _):
     config = getattr(module, "config", None)
     if getattr(config, "_attn_implementation", None) != "eager" or not getattr(module, "_supports_sdpa", False):
         return None
@@ -57,7 +59,7 @@ def of_transformers(module):
     return lambda: setattr(config, "_attn_implementation", "eager")
 
 
-def of_diffusers(module):
+def of_diffusers(module, _):
     processor = getattr(module, "processor", None)
     if type(processor).__name__ != "AttnProcessor" or not hasattr(module, "set_processor"):
         return None

@@ -1,11 +1,11 @@
 """One kernel for the whole step: without the temporaries of the `foreach` way, which are as large as the parameters."""
 
-import functools
 import inspect
 
 import torch
 
 from . import NUMERICALLY_EQUAL
+from .moments import replace
 
 LABEL = NUMERICALLY_EQUAL
 CHANGE = "optimizer = torch.optim.AdamW(…, fused=True)"
@@ -28,32 +28,27 @@ def with_option(outcome, name, value):
 
 
 def replaced(kind, outcome, name, value):
-    inner = kind.__init__
+    def make(inner):
+        def __init__(optimizer, *args, **kwargs):
+            if type(optimizer) is not kind:  # a class of its own decides for itself; AdamW is built on Adam
+                return inner(optimizer, *args, **kwargs)
+            if kwargs.get(name) == value:
+                outcome.reason = f"{kind.__name__} has {name}={value} already"
+                return inner(optimizer, *args, **kwargs)
+            changed = {**kwargs, name: value}
+            if name == "fused":
+                changed.pop("foreach", None)
+            elif kwargs.get("fused"):
+                outcome.reason = f"{kind.__name__} is fused: it has no foreach way"
+                changed = kwargs
+            try:
+                inner(optimizer, *args, **changed)
+                if changed is not kwargs:
+                    outcome.took(f"{kind.__name__}({name}={value})")
+            except (RuntimeError, TypeError) as error:
+                outcome.reason = str(error)
+                inner(optimizer, *args, **kwargs)
 
-    @functools.wraps(inner)
-    def __init__(optimizer, *args, **kwargs):
-        if type(optimizer) is not kind:  # a class of its own decides for itself; AdamW is built on Adam
-            return inner(optimizer, *args, **kwargs)
-        if kwargs.get(name) == value:
-            outcome.reason = f"{kind.__name__} has {name}={value} already"
-            return inner(optimizer, *args, **kwargs)
-        changed = {**kwargs, name: value}
-        if name == "fused":
-            changed.pop("foreach", None)
-        elif kwargs.get("fused"):
-            outcome.reason = f"{kind.__name__} is fused: it has no foreach way"
-            changed = kwargs
-        try:
-            inner(optimizer, *args, **changed)
-            if changed is not kwargs:
-                outcome.took(f"{kind.__name__}({name}={value})")
-        except (RuntimeError, TypeError) as error:
-            outcome.reason = str(error)
-            inner(optimizer, *args, **kwargs)
+        return __init__
 
-    kind.__init__ = __init__
-
-    def undo():
-        kind.__init__ = inner
-
-    return undo
+    return replace(outcome, kind, "__init__", make)

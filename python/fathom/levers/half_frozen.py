@@ -19,13 +19,13 @@ def apply(options, outcome):
             if id(module) not in inner:
                 module.to(torch.bfloat16)
                 hooks = [
-                    module.register_forward_pre_hook(halved, with_kwargs=True),
-                    module.register_forward_hook(restored),
+                    module.register_forward_pre_hook(outcome.party.callback(halved), with_kwargs=True),
+                    module.register_forward_hook(outcome.party.callback(restored)),
                 ]
                 undo.append(lambda module=module, hooks=hooks: (module.float(), [hook.remove() for hook in hooks]))
                 outcome.took(path)
 
-    first = at_first_call(act)
+    first = at_first_call(outcome, act)
     return lambda: (first(), [inverse() for inverse in undo])
 
 

@@ -22,4 +22,4 @@ def apply(outcome, kind, defaults):
         optimizer.defaults = {**defaults, "lr": optimizer.defaults.get("lr")}
         outcome.took(f"{name} → {kind.__name__}")
 
-    return at_optimizer(act)
+    return at_optimizer(outcome, act)

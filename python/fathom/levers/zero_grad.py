@@ -3,7 +3,7 @@
 import torch
 
 from . import EXACT
-from .moments import at_optimizer, replace
+from .moments import at_optimizer
 
 LABEL = EXACT
 CHANGE = """optimizer.step()
@@ -17,9 +17,12 @@ def apply(options, outcome):
     def act(optimizer):
         zero = optimizer.zero_grad
 
-        def zero_grad(set_to_none=True):
-            owing.discard(id(optimizer))
-            return zero(set_to_none=True)
+        def make_zero_grad(inner):
+            def zero_grad(set_to_none=True):
+                owing.discard(id(optimizer))
+                return inner(set_to_none=True)
+
+            return zero_grad
 
         def dropped(*_):
             held = sum(p.grad is not None for group in optimizer.param_groups for p in group["params"])
@@ -27,29 +30,21 @@ def apply(options, outcome):
             if held:
                 owing.add(id(optimizer))
 
-        optimizer.zero_grad = zero_grad
-        optimizer.register_step_post_hook(dropped)
+        optimizer.zero_grad = outcome.party.replacing(zero, make_zero_grad, "zero_grad")
+        optimizer.register_step_post_hook(outcome.party.callback(dropped))
 
-    def make(inner):
-        def __call__(module, *args, **kwargs):
-            # Still owing when a model is called: here the script would have held its gradients.
-            if owing and torch.is_grad_enabled():
-                outcome.took(f"gradients of {len(owing)} optimizer{'s' if len(owing) > 1 else ''}")
-            return inner(module, *args, **kwargs)
+    def called(*_):
+        # Still owing when a model is called: here the script would have held its gradients.
+        if owing and torch.is_grad_enabled():
+            outcome.took(f"gradients of {len(owing)} optimizer{'s' if len(owing) > 1 else ''}")
 
-        return __call__
-
-    def make_backward(inner):
-        def backward(*args, **kwargs):
-            if owing:
-                outcome.reason = "the script keeps gradients across steps"
-            return inner(*args, **kwargs)
-
-        return backward
+    def passed(*_):
+        if owing:
+            outcome.reason = "the script keeps gradients across steps"
 
     undo = [
-        at_optimizer(act),
-        replace(torch.nn.Module, "__call__", make),
-        replace(torch.autograd, "backward", make_backward),
+        at_optimizer(outcome, act),
+        outcome.party.around(torch.nn.Module, "__call__", before=called),
+        outcome.party.around(torch.autograd, "backward", before=passed),
     ]
     return lambda: [inverse() for inverse in undo]

@@ -2,6 +2,8 @@
 
 from torch.distributed import distributed_c10d
 
+from ..border import exchange
+from .letters import answering
 from .patch import replace
 
 
@@ -16,13 +18,14 @@ def install(world):
     group = fake_process_group()
 
     class ProcessGroupGloo(metaclass=_NobodyIsGloo):
+        @answering
         def __new__(cls, store, rank, size, *_, **__):
             return group._create_internal(rank, size, options_of(group))
 
         Options = _Options
 
     if hasattr(distributed_c10d, "ProcessGroupGloo"):
-        distributed_c10d.ProcessGroupGloo = ProcessGroupGloo
+        exchange(distributed_c10d, "ProcessGroupGloo", ProcessGroupGloo)
     # It checks that everybody came: everybody does.
     replace("monitored_barrier", lambda inner: lambda *_, **__: None)
 

@@ -6,7 +6,7 @@ NCCL would split one from its parent, and a split is told neither.
 from torch.distributed import distributed_c10d
 
 from .letters import Unanswered
-from .patch import replace
+from .patch import WORLD, replace
 
 
 def install(world):
@@ -37,4 +37,4 @@ def refuse_rpc(world):
             f"torch.distributed.rpc.init_rpc calls into the processes of other ranks, and {world.describe()} runs alone"
         )
 
-    rpc.init_rpc = init_rpc
+    WORLD.instead(rpc, "init_rpc", lambda inner: init_rpc)

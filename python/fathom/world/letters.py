@@ -5,21 +5,44 @@ that needs a letter nobody has left yet says so in a file and stops; the launche
 """
 
 import collections
+import functools
 import hashlib
-import json
 import os
 import sys
 
+from ..border import DOORWAY, Deliberate, is_ours
+from ..texts import as_json, plain
 
-class Unanswered(RuntimeError):
+
+class Unanswered(RuntimeError, Deliberate):
     """A call that only other ranks could answer. The launcher is told too: the script may end before it is watched."""
 
     def __init__(self, message):
         super().__init__(message)
         folder = os.environ.get("FATHOM_RUN")
         if folder:
-            with open(os.path.join(folder, f"unanswered.{os.getpid()}"), "w", encoding="utf-8") as file:
-                file.write(message)
+            DOORWAY.contain("a letter", write, os.path.join(folder, f"unanswered.{os.getpid()}"), plain(message))
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def answering(function):
+    """What stands in for other ranks with nothing of PyTorch's behind it: if it fails, the script is told so."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if not is_ours(error):
+                raise
+            text = f"fathom cannot answer `{function.__name__}` for other ranks: {type(error).__name__}: {error}"
+            raise Unanswered(text) from error
+
+    return call
 
 
 class NotSent(SystemExit):
@@ -68,9 +91,8 @@ class Box:
         letter = os.path.relpath(self.path(sender, name), self.folder or ".")
         folder = os.environ.get("FATHOM_RUN")
         if folder:
-            with open(os.path.join(folder, f"waits.{os.getpid()}.json"), "w", encoding="utf-8") as file:
-                json.dump({"rank": self.world.rank, "sender": sender, "letter": letter, "call": call}, file)
-        if folder:
+            waits = {"rank": self.world.rank, "sender": sender, "letter": letter, "call": call}
+            write(os.path.join(folder, f"waits.{os.getpid()}.json"), as_json(waits))
             sys.stdout.flush()
             raise NotSent(3)
         raise Unanswered(f"{call} needs data of rank {sender}, which {self.world.describe()} does not have")

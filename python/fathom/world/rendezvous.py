@@ -6,7 +6,8 @@ from urllib.parse import parse_qsl, urlparse
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-from .letters import Unanswered
+from ..border import exchange
+from .letters import Unanswered, answering
 from .patch import replace
 from .store import WorldStore
 
@@ -17,12 +18,12 @@ rendezvous = sys.modules["torch.distributed.rendezvous"]
 def install(world, box):
     store = WorldStore(world, box)  # one for the process, as a server would be
 
+    @answering
     def meet(url, timeout=None, **_):
         asked = {name: int(value) for name, value in parse_qsl(urlparse(url).query) if value.lstrip("-").isdigit()}
         rank, size = asked.get("rank", world.rank), asked.get("world_size", world.size)
         check(world, world.rank if rank < 0 else rank, world.size if size < 0 else size)
-        yield store, world.rank, world.size
-        raise RuntimeError("the ranks of this world meet once")
+        return iter([(store, world.rank, world.size)])
 
     for scheme in ("env", "tcp", "file"):
         rendezvous._rendezvous_handlers[scheme] = meet
@@ -33,7 +34,7 @@ def install(world, box):
     for name in ("TCPStore", "FileStore"):
         for module in (dist, distributed_c10d, rendezvous):
             if hasattr(module, name):
-                setattr(module, name, any_store)
+                exchange(module, name, any_store)
     watch_groups_with_a_store(world, store)
     replace("_store_based_barrier", lambda inner: lambda *_, **__: None)
 

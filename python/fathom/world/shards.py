@@ -6,18 +6,19 @@ In a world of thousands that is most of its time. All of these are the same tens
 import torch
 
 from ..later import when_imported
+from .patch import WORLD
 
 MODULES = ("_fsdp_common", "_fsdp_param")
 
 
 def install():
     for module in MODULES:
-        when_imported(f"torch.distributed.fsdp._fully_shard.{module}", share_empty)
+        when_imported(f"torch.distributed.fsdp._fully_shard.{module}", WORLD.callback(share_empty))
 
 
 def share_empty(module):
     if hasattr(module, "_chunk_with_empty"):
-        module._chunk_with_empty = chunk_with_empty
+        WORLD.instead(module, "_chunk_with_empty", lambda inner: chunk_with_empty)
 
 
 def chunk_with_empty(tensor, num_chunks, dim):

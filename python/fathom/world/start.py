@@ -4,11 +4,14 @@ import os
 import sys
 
 from ..later import when_imported
+from .patch import WORLD
 
 
 def install(world):
-    when_imported("torch.multiprocessing.spawn", lambda module: one_of_spawned(module, world))
-    when_imported("torch.distributed.launcher.api", lambda module: one_of_launched(module, world))
+    spawned = WORLD.callback(lambda module: one_of_spawned(module, world))
+    launched = WORLD.callback(lambda module: one_of_launched(module, world))
+    when_imported("torch.multiprocessing.spawn", spawned)
+    when_imported("torch.distributed.launcher.api", launched)
 
 
 def one_of_spawned(module, world):
@@ -25,36 +28,42 @@ def one_of_spawned(module, world):
         def pids(self):
             return [os.getpid()]
 
-    def start_processes(fn, args=(), nprocs=1, join=True, *_, **__):
-        fn(world.rank % max(nprocs, 1), *args)
-        return None if join else Joined()
+    def make_start(inner):
+        def start_processes(fn, args=(), nprocs=1, join=True, *_, **__):
+            inner.like(fn)(world.rank % max(nprocs, 1), *args)
+            return None if join else Joined()
 
-    def spawn(fn, args=(), nprocs=1, join=True, *_, **__):
-        return start_processes(fn, args, nprocs, join)
+        return start_processes
+
+    def make_spawn(inner):
+        start = make_start(inner)
+        return lambda fn, args=(), nprocs=1, join=True, *_, **__: start(fn, args, nprocs, join)
 
     import torch.multiprocessing
 
     for owner in (module, torch.multiprocessing):
-        owner.start_processes = start_processes
-    module.spawn = torch.multiprocessing.spawn = spawn
+        WORLD.instead(owner, "start_processes", make_start)
+        WORLD.instead(owner, "spawn", make_spawn)
 
 
 def one_of_launched(module, world):
     """The agent of `torchrun` would start a process for each card: it becomes this rank's process instead."""
 
-    def __call__(self, *args):
-        per_node = getattr(self._config, "nproc_per_node", world.cards_per_node)
-        for name, value in of_agent(self._config, world, per_node).items():
-            os.environ.setdefault(name, value)
-        entrypoint = self._entrypoint or sys.executable
-        if callable(entrypoint):
-            return {world.rank: entrypoint(*args)}
-        sys.stdout.flush()
-        sys.stderr.flush()
-        words = [str(word) for word in args]
-        os.execvp(entrypoint, [entrypoint, *words])
+    def make(inner):
+        def __call__(self, *args):
+            per_node = getattr(self._config, "nproc_per_node", world.cards_per_node)
+            for name, value in of_agent(self._config, world, per_node).items():
+                os.environ.setdefault(name, value)
+            entrypoint = self._entrypoint or sys.executable
+            if callable(entrypoint):
+                return {world.rank: inner.like(entrypoint)(*args)}
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os.execvp(entrypoint, [entrypoint, *map(str, args)])
 
-    module.elastic_launch.__call__ = __call__
+        return __call__
+
+    WORLD.instead(module.elastic_launch, "__call__", make)
 
 
 def of_agent(config, world, per_node):

@@ -4,7 +4,7 @@ import re
 
 import torch.distributed as dist
 
-from .letters import Unanswered
+from .letters import Unanswered, answering
 
 # PyTorch's groups keep their own keys under this prefix, among them the ids of NCCL's communicators.
 OF_GROUPS = "default_pg/"
@@ -115,6 +115,10 @@ class WorldStore(dist.Store):
         if sender != self.world.rank:
             self.box.stop(sender, f"store {key}", call)
         raise Unanswered(f"{call} waits for a key that another rank sets, and {self.world.describe()} runs alone")
+
+
+for _name in """set get wait check add compare_set delete_key num_keys append multi_get multi_set""".split():
+    setattr(WorldStore, _name, answering(vars(WorldStore)[_name]))
 
 
 def numbers(key):

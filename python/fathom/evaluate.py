@@ -1,0 +1,196 @@
+"""Carries out recipes on the CPU: the other end of `crates/recorder/src/values`, which decides what, when and in which order.
+
+A storage's contents are a *flat* tensor of bytes here. Whatever fails is an error for the ledger, which then calls the
+value unknown; nothing of it reaches the script.
+"""
+
+import zlib
+
+import torch
+
+CPU = torch.device("cpu")
+T = torch.Tensor
+
+# A number that stands for one that is not computed: a loss of 1 is finite, and neither a divisor nor a logarithm of it fails.
+STAND_IN = 1.0
+
+# Flats have room for whole numbers of every size.
+GRAIN = 16
+
+
+def _same(x, *_, **__):
+    return x.clone()
+
+
+# What only moves tensors is a copy here.
+ON_CPU = {T.cuda: _same, T.cpu: _same, T.pin_memory: _same}
+
+# Kernels of the card's libraries, and what computes the same here.
+ON_CPU |= {
+    getattr(torch, name): function
+    for name, function in {
+        "cudnn_batch_norm": lambda x, w, b, mean, var, training, momentum, eps: (
+            torch.batch_norm(x, w, b, mean, var, training, momentum, eps, False),
+        ),
+        "cudnn_convolution": lambda x, w, padding, stride, dilation, groups, *_, **__: torch.conv2d(
+            x, w, None, stride, padding, dilation, groups
+        ),
+    }.items()
+    if hasattr(torch, name)
+}
+
+
+def call(function, args, kwargs, autocast_dtype, seed):
+    """The same function of the same values."""
+    function = ON_CPU.get(function, function)
+    kwargs = {name: value for name, value in kwargs.items() if name not in ("pin_memory", "non_blocking", "generator")}
+    with torch._C.DisableTorchFunction(), torch.no_grad(), torch.inference_mode(False):
+        if seed is None:
+            return _cast(function, args, kwargs, autocast_dtype)
+        state = torch.get_rng_state()  # the user's own random numbers are not used up
+        try:
+            torch.random.default_generator.manual_seed(_mixed(*seed))
+            return _cast(function, args, kwargs, autocast_dtype)
+        finally:
+            torch.set_rng_state(state)
+
+
+def _cast(function, args, kwargs, autocast_dtype):
+    if autocast_dtype is None:
+        return _in_float(function, args, kwargs)
+    with torch.autocast("cpu", dtype=autocast_dtype):
+        return _in_float(function, args, kwargs)
+
+
+def _in_float(function, args, kwargs):
+    """Not every kernel of the CPU knows short numbers: then it is computed with longer ones."""
+    try:
+        return function(*args, **kwargs)
+    except (NotImplementedError, RuntimeError) as error:
+        if "not implemented" not in str(error) and "not support" not in str(error):
+            raise
+    result = function(*map(_longer, args), **{name: _longer(value) for name, value in kwargs.items()})
+    for given, new in zip(args, map(_longer, args)):
+        if isinstance(given, T) and given is not new:  # it may have been written to
+            given.copy_(new)
+    return result
+
+
+def _longer(value):
+    if isinstance(value, T) and value.is_floating_point() and value.element_size() < 4:
+        return value.float()
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_longer, value))
+    return value
+
+
+def _mixed(seed, offset):
+    """One seed from two numbers."""
+    return (seed * 0x9E3779B97F4A7C15 + offset * 0xD1B54A32D192ED03) % (1 << 63)
+
+
+def seed(generator=None):
+    """Seed and offset of a generator: PyTorch counts the card's random numbers on the host, for real."""
+    if generator is None:
+        if not torch.cuda.is_initialized():
+            return 0, 0
+        generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    if generator.device.type != "cuda":
+        return generator.initial_seed() % (1 << 64), zlib.crc32(generator.get_state().numpy().tobytes())
+    try:
+        return generator.initial_seed() % (1 << 64), generator.get_offset()
+    except RuntimeError:  # while a graph is captured nobody counts
+        return generator.initial_seed() % (1 << 64), 0
+
+
+def autocast():
+    return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
+
+
+def undefined(count):
+    return torch.zeros(-(-count // GRAIN) * GRAIN, dtype=torch.uint8)
+
+
+def copied(view):
+    flat = undefined(len(view))
+    flat.numpy()[: len(view)] = view
+    return flat
+
+
+def view(flat, dtype, numbers, is_conjugate, is_negative):
+    """A tensor of such a storage."""
+    with torch._C.DisableTorchFunction():
+        found = flat.view(dtype).as_strided(*numbers)
+        found = found.conj() if is_conjugate else found
+        return torch._neg_view(found) if is_negative else found
+
+
+def flat(value, dtype, numbers, lazily, count, other=None):
+    """A storage in which a tensor of these numbers holds a value; maybe one that holds another already."""
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        if not isinstance(value, T) or tuple(value.shape) != tuple(numbers[0]):
+            raise ValueError("the CPU gives another shape")
+        if other is None and not any(lazily) and fills(value, dtype, numbers, count):
+            return torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
+        whole = undefined(count) if other is None else other.clone()
+        view(whole, dtype, numbers, *lazily).copy_(value)
+        return whole
+
+
+def fills(value, dtype, numbers, count):
+    """Whether a value lies in its own storage as it is to lie in the flat one."""
+    return (
+        value.dtype is dtype
+        and value.layout is torch.strided
+        and not value.is_conj()
+        and not value.is_neg()
+        and (tuple(value.stride()), value.storage_offset()) == (tuple(numbers[1]), numbers[2])
+        and value.untyped_storage().nbytes() == count
+        and count % GRAIN == 0
+    )
+
+
+def parts(tensor):
+    """Tensors that a sparse one is made of, and whether no element is there twice."""
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        if tensor.layout is torch.sparse_coo:
+            return [tensor._indices(), tensor._values()], tensor.is_coalesced()
+        if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+            return [tensor.crow_indices(), tensor.col_indices(), tensor.values()], False
+        if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+            return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()], False
+        return [], False
+
+
+def part(tensor, number):
+    return parts(tensor)[0][number]
+
+
+def assembled(layout, parts, size, is_coalesced):
+    """A sparse tensor of these parts."""
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        if layout is torch.sparse_coo:
+            return torch.sparse_coo_tensor(*parts, size, is_coalesced=is_coalesced or None, check_invariants=False)
+        return torch.sparse_compressed_tensor(*parts, size, layout=layout, check_invariants=False)
+
+
+def stand_in(dtype, size=()):
+    return torch.full(size, STAND_IN, dtype=dtype)
+
+
+def constant(name, size):
+    return torch.full(size, name == "isfinite", dtype=torch.bool)
+
+
+def fill(tensor, value):
+    """A tensor of the host's gets its values; autograd must not see a change."""
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        tensor.data.copy_(value)
+
+
+def read_below():
+    """Code that nobody sees has read from the card what nobody knows."""
+    from . import values
+
+    if values.get() is not None:
+        values.get().read_below()
