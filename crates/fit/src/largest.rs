@@ -1,20 +1,21 @@
 //! The largest value of a knob that fits a card.
 //!
-//! What is allocated at once grows with the knob, so the values that could fit end where it passes the
-//! card's memory; laws say where to look. Below that end, where the reserved peak is larger than the
-//! card, PyTorch may still get through by giving cached segments back: there the card itself is run.
+//! Between the largest value that fits and the smallest above it that does not, laws through the runs so far
+//! say where to look, in turns with thirds of what is left. Runs without a limit give the laws, and a verdict
+//! on every card that has room for them; all other verdicts are the card's own.
 
 use std::collections::BTreeMap;
 
+use crate::grid::{How, Point};
 use crate::law::Law;
 use crate::trial::{Card, Measured, Memory, Peaks, Runner, Trial, Verdict, verdict_for};
 
-/// Below the end of what could fit, this many values are run one by one before the search halves; and so
-/// many above the value that halving finds.
+/// Near the limit what fits may change from value to value, as the libraries' work areas do: so many values
+/// above the largest that fits are run.
 const ONE_BY_ONE: i64 = 6;
 
-/// Above the value that halving finds, no more than this many are run.
-const CLIMB: i64 = 120;
+/// The nearest runs that a law goes through.
+const NEAR: usize = 4;
 
 /// A range of whole numbers, both ends included.
 pub type Range = (i64, i64);
@@ -32,6 +33,8 @@ pub struct Largest {
     pub at_end_of_range: bool,
     /// Why a larger value was not possible, if not for memory.
     pub failure: Option<String>,
+    /// Whether the search was ended before it was over: a larger value may fit.
+    pub unfinished: bool,
 }
 
 /// Runs of one knob on cards of one kind.
@@ -56,143 +59,137 @@ impl<'a, R: Runner> Search<'a, R> {
         Search { runner, values, range, needs: BTreeMap::new(), on_card: BTreeMap::new() }
     }
 
-    /// What was run without a limit: value and what came of it.
-    pub fn needs(&self) -> impl Iterator<Item = (i64, &Measured)> {
-        self.needs.iter().map(|(x, measured)| (*x, measured))
-    }
-
-    /// What was run on cards themselves: card, value and what came of it.
-    pub fn on_card(&self) -> impl Iterator<Item = (usize, i64, &Measured)> {
-        self.on_card.iter().map(|((card, x), measured)| (*card, *x, measured))
-    }
-
     /// The largest value for one card. Cards asked about one after the other must be of one kind.
     pub fn largest(&mut self, index: usize, card: &Card) -> Result<Largest, R::Error> {
         let (low, high) = self.range;
         self.need(index, &[low, (low + 3).min(high), (low + 7).min(high)])?;
-        let none = |failure| Largest {
-            card: index,
-            value: None,
-            peaks: Peaks::default(),
-            at_end_of_range: false,
-            failure,
-        };
-        if let Verdict::Failed(why) = &self.needs[&low].verdict {
-            return Ok(none(Some(why.clone())));
-        }
-        let end = self.end(index, card.usable_bytes)?;
-        let failure = self.needs.get(&end).and_then(|measured| match &measured.verdict {
-            Verdict::Failed(why) => Some(why.clone()),
+        let failed = |verdict: Option<Verdict>| match verdict {
+            Some(Verdict::Failed(why)) => Some(why),
             _ => None,
-        });
-        let Some(value) = self.below(index, card, end)? else { return Ok(none(None)) };
-        let measured = self.on_card.get(&(index, value)).unwrap_or(&self.needs[&value]);
+        };
+        let value = match failed(self.verdict(index, card, low)) {
+            None => self.search(index, card)?,
+            Some(_) => low - 1,
+        };
+        let own = self.on_card.get(&(index, value)).or_else(|| self.needs.get(&value));
         Ok(Largest {
             card: index,
-            value: Some(value),
-            peaks: measured.peaks,
+            value: (low <= value).then_some(value),
+            peaks: own.map_or_else(Peaks::default, |measured| measured.peaks),
             at_end_of_range: high == value,
-            failure,
+            failure: failed(self.verdict(index, card, value + 1)),
+            unfinished: self.is_unfinished(index),
         })
     }
 
-    /// The first value at which more is allocated than the card has, or the script fails, or the range is over.
-    fn end(&mut self, index: usize, usable: u64) -> Result<i64, R::Error> {
-        let (mut within, mut beyond) = (self.range.0 - 1, self.range.1 + 1);
-        let mut halve = false;
+    /// Whether something that this card's answer rests on was not run.
+    fn is_unfinished(&self, index: usize) -> bool {
+        let on_card = self.on_card.iter().filter(|((card, _), _)| *card == index);
+        let mut all = self.needs.values().chain(on_card.map(|(_, measured)| measured));
+        all.any(|measured| measured.verdict == Verdict::NotRun)
+    }
+
+    /// What was run, for these cards; where only the cards were run and ran out, what is needed is not known.
+    pub fn points(&self, cards: &[(usize, &Card)]) -> Vec<Point> {
+        let of_cards = self.on_card.keys().map(|(_, x)| x);
+        let mut all: Vec<i64> = self.needs.keys().chain(of_cards).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut points = Vec::new();
+        for x in all {
+            for &(index, card) in cards {
+                let Some(verdict) = self.verdict(index, card, x) else { continue };
+                let was_run = |measured: &&Measured| measured.verdict != Verdict::NotRun;
+                let need = self.needs.get(&x).filter(was_run);
+                let own = self.on_card.get(&(index, x));
+                let is_own = verdict == Verdict::Fits || need.is_none();
+                let seen = own.filter(|_| is_own).or(need);
+                points.push(Point {
+                    values: (self.values)(x),
+                    card: index,
+                    is_cut_short: verdict == Verdict::DoesNotFit && need.is_none(),
+                    verdict,
+                    peaks: seen.map_or_else(Peaks::default, |measured| measured.peaks),
+                    unlimited: need.map(|need| need.peaks),
+                    how: How::Run,
+                });
+            }
+        }
+        points
+    }
+
+    /// What is known about a value on a card.
+    fn verdict(&self, index: usize, card: &Card, x: i64) -> Option<Verdict> {
+        let own = self.on_card.get(&(index, x)).map(|measured| measured.verdict.clone());
+        own.or_else(|| self.needs.get(&x).and_then(|need| verdict_for(card, need)))
+    }
+
+    /// The largest value that fits; the one before the range if none does.
+    fn search(&mut self, index: usize, card: &Card) -> Result<i64, R::Error> {
+        let mut by_law = true;
         loop {
-            for (&x, measured) in &self.needs {
-                let is_over =
-                    measured.verdict != Verdict::Fits || usable < measured.peaks.allocated;
-                match is_over {
-                    true => beyond = beyond.min(x),
-                    false if x < beyond => within = within.max(x),
-                    false => {}
-                }
+            let (fits, not) = self.around(index, card);
+            let (first, last) = (fits + 1, not - 1);
+            let next: Vec<i64> = match (last < first, by_law) {
+                // The values above it, as long as one of them is unknown.
+                (true, _) => (not..=fits + ONE_BY_ONE).filter(|x| *x <= self.range.1).collect(),
+                (false, true) => self.by_law(card, first, last),
+                (false, false) => vec![first + (last - first) / 3, first + 2 * (last - first) / 3],
+            };
+            let is_open = |x: &i64| self.verdict(index, card, *x).is_none();
+            let mut open: Vec<i64> = next.into_iter().filter(is_open).collect();
+            open.dedup();
+            if open.is_empty() || self.is_unfinished(index) {
+                return Ok(fits);
             }
-            if beyond - within <= 1 {
-                return Ok(beyond);
-            }
-            let middle = within + (beyond - within) / 2;
-            let guess = if halve { middle } else { self.guess(usable).unwrap_or(middle) };
-            let guess = guess.clamp(within + 1, beyond - 1);
-            // With the value after it one run more tells whether the guess was the end.
-            self.need(index, &[guess, (guess + 1).min(beyond - 1)])?;
-            halve = !halve;
+            open.truncate(2);
+            self.on_card_itself(index, &open)?;
+            by_law = !by_law;
         }
     }
 
-    /// Where a law through the nearest runs reaches the limit.
-    fn guess(&self, usable: u64) -> Option<i64> {
-        let mut near: Vec<(i64, u64)> = self
+    /// The largest value known to fit and the smallest above it known not to.
+    fn around(&self, index: usize, card: &Card) -> (i64, i64) {
+        let (mut fits, mut not) = (self.range.0 - 1, self.range.1 + 1);
+        let on_cards = self.on_card.keys().filter(|(of, _)| *of == index).map(|(_, x)| x);
+        let known: Vec<(i64, bool)> = self
             .needs
-            .iter()
-            .filter(|(_, measured)| measured.verdict == Verdict::Fits)
-            .map(|(x, measured)| (*x, measured.peaks.allocated))
+            .keys()
+            .chain(on_cards)
+            .filter_map(|&x| Some((x, self.verdict(index, card, x)? == Verdict::Fits)))
             .collect();
-        near.sort_by_key(|(_, allocated)| allocated.abs_diff(usable));
-        near.truncate(4);
-        Law::through(&near)?.largest_within(usable, self.range)
+        fits = known.iter().filter(|row| row.1).map(|row| row.0).fold(fits, i64::max);
+        let above = known.iter().filter(|row| !row.1 && fits < row.0);
+        not = above.map(|row| row.0).fold(not, i64::min);
+        (fits, not)
     }
 
-    /// The largest value below `end` that fits the card.
-    fn below(&mut self, index: usize, card: &Card, end: i64) -> Result<Option<i64>, R::Error> {
-        let low = self.range.0;
-        let mut x = end - 1;
-        while low <= x && end - 1 - ONE_BY_ONE < x {
-            if self.fits(index, card, x)? {
-                return Ok(Some(x));
-            }
-            x -= 1;
-        }
-        if x < low {
-            return Ok(None);
-        }
-        // Far below: halve between a value that fits and one that does not.
-        let (mut fits, mut not) = (low - 1, x + 1);
-        while 1 < not - fits {
-            let middle = fits + (not - fits) / 2;
-            match self.fits(index, card, middle)? {
-                true => fits = middle,
-                false => not = middle,
-            }
-        }
-        match fits < low {
-            true => Ok(None),
-            false => self.climb(index, fits, end).map(Some),
+    /// Where laws through the nearest runs reach the limit: with what is allocated, and with what is reserved.
+    fn by_law(&self, card: &Card, first: i64, last: i64) -> Vec<i64> {
+        let on_cards = self.on_card.iter().map(|((_, x), measured)| (*x, measured));
+        let ran = on_cards.chain(self.needs.iter().map(|(x, measured)| (*x, measured)));
+        let went: BTreeMap<i64, Peaks> = ran
+            .filter(|(_, measured)| measured.verdict == Verdict::Fits)
+            .map(|(x, measured)| (x, measured.peaks))
+            .collect();
+        let reaches = |of: fn(&Peaks) -> u64| {
+            let mut near: Vec<(i64, u64)> = went.iter().map(|(x, peaks)| (*x, of(peaks))).collect();
+            near.sort_by_key(|(_, bytes)| bytes.abs_diff(card.usable_bytes));
+            near.truncate(NEAR);
+            Law::through(&near)?.largest_within(card.usable_bytes, self.range)
+        };
+        let middle = first + (last - first) / 2;
+        let guess = |of| reaches(of).unwrap_or(middle).clamp(first, last);
+        let (reserved, allocated) = (guess(|peaks| peaks.reserved), guess(|peaks| peaks.allocated));
+        match reserved == allocated {
+            // With the value after it one run more tells whether the guess was the end.
+            true => vec![allocated, (allocated + 1).min(last)],
+            false => vec![reserved, allocated],
         }
     }
 
-    /// Near the limit what fits may change from value to value, as the libraries' work areas do: the values
-    /// above one that fits are run, until several in a row do not.
-    fn climb(&mut self, index: usize, from: i64, end: i64) -> Result<i64, R::Error> {
-        let (mut found, mut x) = (from, from + 1);
-        while x < end && x <= found + ONE_BY_ONE && x <= from + CLIMB {
-            let pair = [x, (x + 1).min(end - 1)];
-            self.on_card_itself(index, &pair)?;
-            let fits = |x: &&i64| self.on_card[&(index, **x)].verdict == Verdict::Fits;
-            found = pair.iter().filter(fits).copied().max().unwrap_or(found);
-            x += 2;
-        }
-        self.need(index, &[found])?;
-        Ok(found)
-    }
-
-    fn fits(&mut self, index: usize, card: &Card, x: i64) -> Result<bool, R::Error> {
-        self.need(index, &[x])?;
-        let need = &self.needs[&x];
-        if let (Verdict::Fits, Some(decided)) = (&need.verdict, verdict_for(card, &need.peaks)) {
-            return Ok(decided == Verdict::Fits);
-        }
-        self.on_card_itself(index, &[x])?;
-        Ok(self.on_card[&(index, x)].verdict == Verdict::Fits)
-    }
-
-    /// Runs on the card whatever of these was not run there yet.
+    /// Runs on the card.
     fn on_card_itself(&mut self, index: usize, which: &[i64]) -> Result<(), R::Error> {
-        let mut which: Vec<i64> =
-            which.iter().copied().filter(|x| !self.on_card.contains_key(&(index, *x))).collect();
-        which.dedup();
         let trial = |&x: &i64| Trial { values: (self.values)(x), card: index, memory: Memory::Own };
         let measured = self.runner.run(&which.iter().map(trial).collect::<Vec<_>>())?;
         self.on_card.extend(which.iter().map(|x| (index, *x)).zip(measured));

@@ -42,6 +42,8 @@ pub enum Verdict {
     DoesNotFit,
     /// The script failed by itself; why.
     Failed(String),
+    /// Something else ended the search first: nothing is known.
+    NotRun,
 }
 
 /// Peaks of a run, in bytes.
@@ -73,28 +75,47 @@ pub trait Runner {
     fn run(&mut self, trials: &[Trial]) -> Result<Vec<Measured>, Self::Error>;
 }
 
-/// What a run without a limit says about a card of the same kind: the card never refuses what it has
-/// room for, so what was taken from it, by PyTorch and by libraries such as NCCL, fits if it is within
-/// its memory; and whatever is allocated at once must be there
-/// at once. In between PyTorch gives cached segments back and tries again: only a run can tell.
-pub fn verdict_for(card: &Card, unlimited: &Peaks) -> Option<Verdict> {
-    let taken = unlimited.device.saturating_sub(card.context_bytes).max(unlimited.reserved);
-    if taken <= card.usable_bytes {
-        return Some(Verdict::Fits);
+/// The one rule for which run may give a verdict on a card: a run on the card itself, or one without a limit
+/// that stays within its memory, since a card never refuses what it has room for. `None`: run the card.
+///
+/// A run without a limit that takes more says nothing about a smaller card of the same kind. There PyTorch
+/// gives cached segments back, cuDNN does with a smaller workspace, and a script may catch the error and go
+/// on: what was allocated without a limit is no lower bound.
+pub fn verdict_for(card: &Card, unlimited: &Measured) -> Option<Verdict> {
+    let Measured { verdict, peaks } = unlimited;
+    if *verdict != Verdict::Fits {
+        // With less memory than all there is it would not end better.
+        return Some(verdict.clone());
     }
-    (card.usable_bytes < unlimited.allocated).then_some(Verdict::DoesNotFit)
+    // PyTorch's memory, and what libraries such as NCCL take besides.
+    let taken = peaks.device.saturating_sub(card.context_bytes).max(peaks.reserved);
+    (taken <= card.usable_bytes).then_some(Verdict::Fits)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn unlimited(allocated: u64, reserved: u64, device: u64) -> Measured {
+        Measured { verdict: Verdict::Fits, peaks: Peaks { allocated, reserved, device } }
+    }
+
+    const USABLE: u64 = 1000;
+
+    fn card() -> Card {
+        Card { name: String::new(), usable_bytes: USABLE, context_bytes: 100, kind: 0 }
+    }
+
     #[test]
     fn what_libraries_take_counts_as_well() {
-        let card = Card { name: String::new(), usable_bytes: 1000, context_bytes: 100, kind: 0 };
-        let peaks = |allocated, reserved, device| Peaks { allocated, reserved, device };
-        assert_eq!(verdict_for(&card, &peaks(800, 900, 1000)), Some(Verdict::Fits));
-        assert_eq!(verdict_for(&card, &peaks(800, 900, 1101)), None, "NCCL has 101 more");
-        assert_eq!(verdict_for(&card, &peaks(1001, 1001, 1101)), Some(Verdict::DoesNotFit));
+        assert_eq!(verdict_for(&card(), &unlimited(800, 900, 1000)), Some(Verdict::Fits));
+        assert_eq!(verdict_for(&card(), &unlimited(800, 900, 1101)), None, "NCCL has 101 more");
+    }
+
+    #[test]
+    fn a_run_without_a_limit_that_takes_more_says_nothing() {
+        assert_eq!(verdict_for(&card(), &unlimited(4 * USABLE, 4 * USABLE, 4 * USABLE)), None);
+        let failed = Measured { verdict: Verdict::Failed("why".into()), ..unlimited(0, 0, 0) };
+        assert_eq!(verdict_for(&card(), &failed), Some(failed.verdict));
     }
 }

@@ -112,12 +112,14 @@ fn without_a_law_everything_is_run() {
     impl Runner for Wild {
         type Error = ();
         fn run(&mut self, trials: &[Trial]) -> Result<Vec<Measured>, ()> {
-            self.0 += trials.len();
+            self.0 += trials.iter().filter(|trial| trial.memory == Memory::Unlimited).count();
             let wild = |trial: &Trial| {
                 let x: u64 = trial.values[0].parse().unwrap();
                 let reserved = (x * 2_654_435_761) % (20 << 30);
+                let room = cards()[trial.card].usable_bytes;
+                let fits = trial.memory == Memory::Unlimited || reserved <= room;
                 Measured {
-                    verdict: Verdict::Fits,
+                    verdict: if fits { Verdict::Fits } else { Verdict::DoesNotFit },
                     peaks: Peaks { allocated: reserved, reserved, device: reserved },
                 }
             };
@@ -127,6 +129,71 @@ fn without_a_law_everything_is_run() {
     let values: Vec<String> = (1..=12).map(|x| x.to_string()).collect();
     let mut wild = Wild(0);
     let points = matrix(&mut wild, &[values], &cards()).unwrap();
-    assert!(points.iter().all(|point| point.how == How::Run));
+    assert!(points.iter().all(|point| point.how != How::Predicted));
     assert_eq!(wild.0, 12);
+}
+
+/// As with cuDNN: without a limit a workspace is taken that a small card does without.
+struct Workspaces {
+    cards: Vec<Card>,
+    runs: usize,
+}
+
+impl Workspaces {
+    /// What the value needs, and the workspace that it would like beside.
+    fn needs(x: u64) -> (u64, u64) {
+        (x << 30, 64 << 30)
+    }
+}
+
+impl Runner for Workspaces {
+    type Error = ();
+
+    fn run(&mut self, trials: &[Trial]) -> Result<Vec<Measured>, ()> {
+        self.runs += trials.len();
+        let answer = |trial: &Trial| {
+            let (least, wish) = Workspaces::needs(trial.values[0].parse().unwrap());
+            let room = match trial.memory {
+                Memory::Own => self.cards[trial.card].usable_bytes,
+                Memory::Unlimited => u64::MAX,
+            };
+            let taken = if least + wish <= room { least + wish } else { least };
+            let verdict = if taken <= room { Verdict::Fits } else { Verdict::DoesNotFit };
+            let taken = taken.min(room);
+            Measured { verdict, peaks: Peaks { allocated: taken, reserved: taken, device: taken } }
+        };
+        Ok(trials.iter().map(answer).collect())
+    }
+}
+
+#[test]
+fn what_a_run_without_a_limit_takes_is_no_verdict_on_a_card() {
+    let numbers = [1, 2, 4, 7, 8, 11, 12, 13, 24, 30];
+    let lists = [vec![4, 9, 20], numbers.to_vec()];
+    for numbers in lists {
+        let values: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+        let mut machine = Workspaces { cards: cards(), runs: 0 };
+        let points = matrix(&mut machine, &[values], &cards()).unwrap();
+        assert_eq!(points.len(), numbers.len() * 4);
+        for point in &points {
+            let fits =
+                point.values[0].parse::<u64>().unwrap() << 30 <= cards()[point.card].usable_bytes;
+            assert_eq!(point.verdict == Verdict::Fits, fits, "{point:?}");
+        }
+    }
+    let mut machine = Workspaces { cards: cards(), runs: 0 };
+    let values = |x: i64| vec![x.to_string()];
+    let mut search = Search::new(&mut machine, (1, 512), &values);
+    let found = [0, 1, 2, 3].map(|card| search.largest(card, &cards()[card]).unwrap().value);
+    assert_eq!(found, [Some(8), Some(12), Some(24), Some(80)]);
+}
+
+#[test]
+fn a_larger_card_that_ran_out_speaks_for_smaller_ones_of_its_kind() {
+    let mut machine = Workspaces { cards: cards(), runs: 0 };
+    let points = matrix(&mut machine, &[vec!["100".to_owned()]], &cards()).unwrap();
+    assert!(points.iter().all(|point| point.verdict == Verdict::DoesNotFit));
+    assert_eq!(machine.runs, 2, "without a limit and on the largest card");
+    let how: Vec<How> = points.iter().map(|point| point.how).collect();
+    assert_eq!(how, [How::Implied, How::Implied, How::Implied, How::Run]);
 }

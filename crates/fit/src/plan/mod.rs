@@ -158,9 +158,9 @@ pub struct Answer {
 pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> {
     let mut baseline = bench.try_all(&[Vec::new()])?.swap_remove(0).measured;
     let mut search = Search::new(bench, wish, baseline.peaks);
-    let mut fits = matches!(&baseline.verdict, Verdict::Fits)
-        && verdict_for(&wish.card, &baseline.peaks) == Some(Verdict::Fits);
-    if baseline.verdict == Verdict::Fits && verdict_for(&wish.card, &baseline.peaks).is_none() {
+    let decided = verdict_for(&wish.card, &baseline);
+    let mut fits = decided == Some(Verdict::Fits);
+    if decided.is_none() {
         let on_card = search.bench.on_card(&[Vec::new()])?.swap_remove(0);
         fits = on_card.verdict == Verdict::Fits;
         if fits {

@@ -125,6 +125,7 @@ impl<'a, B: Bench> Search<'a, B> {
                 let why = why.lines().next().unwrap_or_default();
                 self.refuse(id, &format!("the script fails with it: {why}"));
             }
+            Verdict::NotRun => {}
             _ => self.note_facts(facts),
         }
     }
@@ -164,7 +165,7 @@ impl<'a, B: Bench> Search<'a, B> {
             if facts.iter().any(|fact| !fact.applied) || measured.verdict != Verdict::Fits {
                 continue;
             }
-            let decided = verdict_for(&self.wish.card, &measured.peaks);
+            let decided = verdict_for(&self.wish.card, &measured);
             if decided.is_none() {
                 undecided.push(tried.len());
             }
@@ -181,13 +182,17 @@ impl<'a, B: Bench> Search<'a, B> {
         }
         let on_card: Vec<Vec<Lever>> =
             undecided.iter().map(|&index| tried[index].levers.clone()).collect();
+        let mut not_run = Vec::new();
         for (&index, measured) in undecided.iter().zip(self.bench.on_card(&on_card)?) {
             tried[index].fits = measured.verdict == Verdict::Fits;
             if tried[index].fits {
                 tried[index].peaks = measured.peaks;
             }
+            not_run.extend((measured.verdict == Verdict::NotRun).then_some(index));
         }
-        self.plans.extend(tried);
+        // Of these nothing is known.
+        let decided = tried.into_iter().enumerate().filter(|(index, _)| !not_run.contains(index));
+        self.plans.extend(decided.map(|(_, plan)| plan));
         Ok(())
     }
 }

@@ -1,14 +1,16 @@
 //! Which values fit which card: every combination of the knobs' values on every card.
 //!
-//! One run without a limit answers for all cards of a kind, except where a card's memory lies between
-//! what was allocated and what was reserved: there the card itself is run. Along a knob with many whole
-//! numbers a law is fitted to some runs; points that it predicts far from every limit are not run, and
-//! one of them is, to check it.
+//! One run without a limit answers for all cards of a kind that have room for what it took; the others are
+//! run themselves ([`cards`]). Along a knob with many whole numbers a law is fitted to some runs; points that
+//! it predicts far from every limit are not run without one, and one of them is, to check it.
+
+mod cards;
 
 use std::collections::BTreeMap;
 
+use self::cards::Verdicts;
 use crate::law::Law;
-use crate::trial::{Card, Measured, Memory, Peaks, Runner, Trial, Verdict, verdict_for};
+use crate::trial::{Card, Measured, Memory, Peaks, Runner, Trial, Verdict};
 
 /// A law is fitted along knobs with at least this many values.
 const LONG: usize = 6;
@@ -24,6 +26,8 @@ const MARGIN: f64 = 0.03;
 pub enum How {
     /// A trial was made, with this card or without a limit.
     Run,
+    /// A card of the same kind with more memory ran out of it.
+    Implied,
     /// A law said so.
     Predicted,
 }
@@ -37,10 +41,21 @@ pub struct Point {
     pub card: usize,
     /// Fits or not.
     pub verdict: Verdict,
-    /// On this card if it was run itself, else without a limit.
+    /// On this card if it was run itself and fits, else without a limit.
     pub peaks: Peaks,
-    /// Run or predicted.
+    /// Without a limit, if that was run.
+    pub unlimited: Option<Peaks>,
+    /// How the verdict is known.
     pub how: How,
+    /// Whether the peaks are those up to where memory ran out, since nothing was run without a limit.
+    pub is_cut_short: bool,
+}
+
+impl Point {
+    /// Whether the peaks are those of a run, or a law's: of what was not run nothing is known.
+    pub fn is_known(&self) -> bool {
+        self.verdict != Verdict::NotRun || self.unlimited.is_some()
+    }
 }
 
 /// Every combination on every card. `knobs` has the values of each knob.
@@ -55,7 +70,16 @@ pub fn matrix<R: Runner>(
         let of_kind: Vec<usize> =
             (0..cards.len()).filter(|&card| cards[card].kind == kind).collect();
         let needs = needs(runner, knobs, &combinations, &of_kind, cards)?;
-        points.extend(verdicts(runner, &combinations, &needs, &of_kind, cards)?);
+        let lines: Vec<Vec<usize>> =
+            lines(knobs, &combinations).into_iter().map(|(_, line)| line).collect();
+        let verdicts = Verdicts {
+            combinations: &combinations,
+            needs: &needs,
+            lines: &lines,
+            cards,
+            of_kind: &of_kind,
+        };
+        points.extend(verdicts.find(runner)?);
     }
     Ok(points)
 }
@@ -200,43 +224,4 @@ fn guesses(
     };
     let missing = line.iter().filter(|index| !known.contains_key(index));
     missing.map(|&index| (index, at(number(index)))).filter(|(_, peaks)| is_clear(peaks)).collect()
-}
-
-fn verdicts<R: Runner>(
-    runner: &mut R,
-    combinations: &[Vec<String>],
-    needs: &Needs,
-    of_kind: &[usize],
-    cards: &[Card],
-) -> Result<Vec<Point>, R::Error> {
-    let (mut points, mut undecided) = (Vec::new(), Vec::new());
-    for (values, (need, how)) in combinations.iter().zip(needs) {
-        for &card in of_kind {
-            let decided = match &need.verdict {
-                Verdict::Fits => verdict_for(&cards[card], &need.peaks),
-                other => Some(other.clone()),
-            };
-            if decided.is_none() {
-                undecided.push((
-                    points.len(),
-                    Trial { values: values.clone(), card, memory: Memory::Own },
-                ));
-            }
-            let verdict = decided.unwrap_or(Verdict::DoesNotFit);
-            points.push(Point {
-                values: values.clone(),
-                card,
-                verdict,
-                peaks: need.peaks,
-                how: *how,
-            });
-        }
-    }
-    let trials: Vec<Trial> = undecided.iter().map(|(_, trial)| trial.clone()).collect();
-    for ((at, _), measured) in undecided.iter().zip(runner.run(&trials)?) {
-        points[*at].verdict = measured.verdict;
-        points[*at].peaks = measured.peaks;
-        points[*at].how = How::Run;
-    }
-    Ok(points)
 }
