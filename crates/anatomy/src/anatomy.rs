@@ -31,7 +31,7 @@ pub struct Anatomy {
     pub modules: Vec<(String, String)>,
     /// Whether anything in the recording has a name; without names all is unknown.
     pub has_names: bool,
-    /// How many events were looked at.
+    /// How many events of the allocator were looked at; 0 of a state without a trace.
     pub events: usize,
 }
 

@@ -8,7 +8,6 @@ pub const MIB: u64 = 1 << 20;
 
 /// Units by their lower-case names.
 const UNITS: [(&str, u64); 13] = [
-    ("", 1),
     ("b", 1),
     ("kib", 1 << 10),
     ("mib", MIB),
@@ -17,13 +16,15 @@ const UNITS: [(&str, u64); 13] = [
     ("ki", 1 << 10),
     ("mi", MIB),
     ("gi", GIB),
+    ("ti", 1 << 40),
     ("kb", 1_000),
     ("mb", 1_000_000),
     ("gb", 1_000_000_000),
     ("tb", 1_000_000_000_000),
 ];
 
-/// Reads `16GiB`, `24GB`, `800MiB`, `1.5 GiB` or plain bytes.
+/// Reads `16GiB`, `24GB`, `800MiB`, `1.5 GiB` or `512B`. A number without a unit is none: whoever types
+/// `16` does not mean 16 bytes.
 pub fn parse(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let split =
@@ -33,13 +34,14 @@ pub fn parse(text: &str) -> Result<u64, String> {
     let number: f64 = number
         .replace('_', "")
         .parse()
-        .map_err(|_| format!("`{text}` is not a size: write `16GiB`, `24GB`, `800MiB` or bytes"))?;
+        .map_err(|_| format!("`{text}` is not a size: write `16GiB`, `24GB`, `800MiB`"))?;
     let factor = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
     let factor = factor.ok_or_else(|| match unit.as_str() {
         "g" | "m" | "k" | "t" => {
             format!("`{text}` is ambiguous: write `{}iB` (1024) or `{}B` (1000)", text, text)
         }
-        _ => format!("`{text}` has an unknown unit: write `16GiB`, `24GB`, `800MiB` or bytes"),
+        "" => format!("`{text}` has no unit: write `{text}GiB`, or `{text}B` for bytes"),
+        _ => format!("`{text}` has an unknown unit: write `16GiB`, `24GB`, `800MiB`"),
     })?;
     let bytes = number * factor as f64;
     if !(1.0..=1e18).contains(&bytes) {
@@ -62,6 +64,21 @@ pub fn text(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
+/// The same, rounded up: for sizes that are to be enough, also when they are typed in as printed.
+pub fn text_up(bytes: u64) -> String {
+    let shown = text(bytes);
+    let unit = match () {
+        () if GIB <= bytes => GIB as f64 / 100.0,
+        () if MIB <= bytes => MIB as f64 / 10.0,
+        () if 1024 <= bytes => 102.4,
+        () => return shown,
+    };
+    match parse(&shown) {
+        Ok(read) if read < bytes => text((bytes as f64 + unit / 2.0).ceil() as u64),
+        _ => shown,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,15 +89,33 @@ mod tests {
         assert_eq!(parse("24GB"), Ok(24_000_000_000));
         assert_eq!(parse("1.5 gib"), Ok(1_610_612_736));
         assert_eq!(parse("800MiB"), Ok(838_860_800));
-        assert_eq!(parse("1_000_000"), Ok(1_000_000));
+        assert_eq!(parse("1_000_000 B"), Ok(1_000_000));
     }
 
     #[test]
     fn what_is_no_size_is_refused() {
-        for text in ["", "GiB", "16 bananas", "-3GiB", "0", "1e9", "99999999999GiB", "16G"] {
+        for text in ["", "GiB", "16 bananas", "-3GiB", "0", "1e9", "99999999999GiB", "16G", "16"] {
             assert!(parse(text).is_err(), "{text}");
         }
+        assert!(parse("16").unwrap_err().contains("has no unit: write `16GiB`, or `16B`"));
         assert!(parse("16G").unwrap_err().contains("`16GiB` (1024) or `16GB` (1000)"));
+    }
+
+    #[test]
+    fn what_is_rounded_up_is_enough_and_no_more() {
+        for bytes in
+            [1, 1023, 1025, MIB - 1, MIB + 1, 7 * MIB + 12_345, GIB - 1, GIB + 1, 15 * GIB / 7]
+        {
+            let read = parse(&text_up(bytes)).unwrap();
+            let unit = match bytes {
+                GIB.. => GIB / 100,
+                MIB.. => MIB / 10,
+                1024.. => 103,
+                _ => 1,
+            };
+            assert!(bytes <= read && read < bytes + unit + 1, "{bytes}: {}", text_up(bytes));
+        }
+        assert_eq!(text_up(2 * GIB), "2.00 GiB");
     }
 
     #[test]

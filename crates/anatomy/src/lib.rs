@@ -71,7 +71,7 @@ pub fn dissect(recording: &Recording, timeline: &Timeline) -> Anatomy {
         facts: recording.about.facts.clone(),
         modules: modules::named(recording),
         has_names: lives.has_names,
-        events: timeline.moments.len(),
+        events: recording.trace_number(timeline.moments.len()),
     }
 }
 

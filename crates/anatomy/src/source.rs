@@ -97,7 +97,8 @@ impl<'a> Source<'a> {
 
 fn rank(file: &str) -> Rank {
     let is_code = !file.is_empty() && !file.starts_with('<') && !file.starts_with("??");
-    if !is_code || NOT_PYTHON.iter().any(|ending| file.ends_with(ending)) {
+    let is_library_of_c = file.contains(".so.");
+    if !is_code || is_library_of_c || NOT_PYTHON.iter().any(|ending| file.ends_with(ending)) {
         return Rank::Nowhere;
     }
     match LIBRARIES.iter().chain(&SOURCES).any(|folder| file.contains(folder)) {
@@ -125,7 +126,13 @@ mod tests {
         ] {
             assert_eq!(rank(file), Rank::Library, "{file}");
         }
-        for file in ["<frozen runpy>", "??", "", "/pytorch/c10/cuda/CUDACachingAllocator.cpp"] {
+        for file in [
+            "<frozen runpy>",
+            "??",
+            "",
+            "/pytorch/c10/cuda/CUDACachingAllocator.cpp",
+            "/lib/x86_64-linux-gnu/libstdc++.so.6",
+        ] {
             assert_eq!(rank(file), Rank::Nowhere, "{file}");
         }
     }

@@ -3,8 +3,9 @@
 use gate::{Baseline, Change, Comparison, Kind, ModuleChange, Peaks};
 
 use crate::bytes;
-use crate::run::{Against, Run, Workspaces};
+use crate::run::{Against, Run};
 use crate::sections::words::begin;
+use crate::workspaces;
 
 /// Categories, and as many modules, that a comparison names.
 const NAMED: usize = 3;
@@ -24,12 +25,7 @@ pub fn baseline(run: &Run) -> Option<Baseline> {
             .map(|card| gate::Card { name: card.name.clone(), memory_bytes: card.memory_bytes }),
         torch: run.software.torch.clone(),
         cudnn: run.software.cudnn.clone(),
-        workspaces: match run.workspaces {
-            Workspaces::Exact => "exact",
-            Workspaces::Modelled => "modelled",
-            Workspaces::None => "none",
-        }
-        .to_owned(),
+        workspaces: workspaces::known(&run.workspaces).to_owned(),
         steps: run.steps,
         peaks: Peaks {
             allocated: peak.allocated.bytes,

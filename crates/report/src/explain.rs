@@ -4,9 +4,10 @@ use anatomy::{Anatomy, Dissection, Origin};
 
 use crate::bytes;
 use crate::fragments::Fragments;
+use crate::lines::Lines;
 use crate::sections::words::{count, place};
 use crate::sections::{SCREEN, Section, Unfold, causes, fragments, sections};
-use crate::terminal::{LABEL_WIDTH, Palette, when};
+use crate::terminal::{Palette, when};
 
 /// A file taken apart.
 #[derive(Clone, Debug, Default)]
@@ -34,10 +35,11 @@ pub struct Explanation {
 /// The explanation as text. It fits one screen unless something is unfolded.
 pub fn explain(explanation: &Explanation, palette: Palette, unfold: &Unfold) -> String {
     let pieces = explanation.fragments.clone().unwrap_or_default();
+    let peak = if explanation.anatomy.events == 0 { "state" } else { "peak" };
     let first = [
         Section { label: "tried", rows: tried(&explanation.anatomy) },
         Section { label: "why", rows: fragments::why(&pieces) },
-        Section { label: "peak", rows: peaks(&explanation.anatomy) },
+        Section { label: peak, rows: peaks(&explanation.anatomy) },
     ];
     let pools = Section { label: "pools", rows: fragments::pools(&pieces, unfold.fragments) };
     let asked = Section { label: "asked", rows: causes::answers(&explanation.answers) };
@@ -47,17 +49,10 @@ pub fn explain(explanation: &Explanation, palette: Palette, unfold: &Unfold) -> 
     let taken = 1 + lines_of(&first) + asked.rows.len() + pools.rows.len() + lines_of(&notes);
     let (body, map) = body(explanation, &pieces, unfold, SCREEN.saturating_sub(taken));
     let all = first.into_iter().chain(body).chain([pools, map, asked]).chain(notes);
-    let style = palette.label;
-    let rows = all.flat_map(|Section { label, rows }| {
-        let labels = std::iter::once(label).chain(std::iter::repeat(""));
-        labels
-            .zip(rows)
-            .map(|(label, row)| {
-                format!("{style}{label:LABEL_WIDTH$}{style:#}{row}").trim_end().to_owned() + "\n"
-            })
-            .collect::<Vec<String>>()
-    });
-    rows.fold(heading(explanation), |text, row| text + &row)
+    let mut lines = Lines::default();
+    lines.add(&heading(explanation));
+    all.for_each(|Section { label, rows }| lines.section(palette.label, label, rows));
+    lines.text()
 }
 
 fn lines_of(sections: &[Section]) -> usize {
@@ -85,8 +80,11 @@ fn heading(explanation: &Explanation) -> String {
     if !explanation.torch.is_empty() {
         parts.push(format!("torch {}", explanation.torch));
     }
-    parts.push(format!("{} events", count(explanation.anatomy.events as u64)));
-    parts.join(" · ") + "\n"
+    parts.push(match explanation.anatomy.events {
+        0 => "a state without a trace".to_owned(),
+        events => format!("{} events", count(events as u64)),
+    });
+    parts.join(" · ")
 }
 
 /// Where memory ran out, else where most was allocated.

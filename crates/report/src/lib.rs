@@ -12,7 +12,9 @@ mod explain;
 pub mod fit;
 pub mod fragments;
 mod json;
+mod lines;
 pub mod oom;
+mod processes;
 mod ranks;
 pub mod replay;
 mod run;
@@ -20,15 +22,18 @@ mod sections;
 pub mod sweep;
 mod terminal;
 mod why;
+mod workspaces;
 
 pub use anatomy::bytes;
 pub use baseline::baseline;
 pub use explain::{Explanation, explain};
 pub use json::{explain as explain_json, json};
+pub use lines::{clean, visible};
 pub use ranks::{Rank, Ranks};
 pub use run::{
-    Against, Card, Deferred, FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict,
-    Workspaces,
+    Against, Card, Decision, Deferred, Fit, FitsOn, Most, OutOfMemory, Peak, PeakBytes, Process,
+    Run, Software, Unattributed, Unfinished, Verdict, memory_text,
 };
 pub use sections::Unfold;
 pub use terminal::{Palette, headline, terminal};
+pub use workspaces::{Workspace, sentence as workspaces_sentence};

@@ -1,7 +1,9 @@
 //! What is known of a run when it is over.
 
+use crate::bytes;
 use crate::fragments::Shortage;
 use crate::ranks::Ranks;
+use crate::workspaces::Workspace;
 
 /// The answer to "will it fit".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +16,10 @@ pub enum Verdict {
     Grew,
     /// The script failed by itself.
     ScriptFailed,
+    /// A signal ended it before its end.
+    Interrupted,
+    /// The time it was given ended before it did.
+    TimedOut,
 }
 
 impl Verdict {
@@ -24,19 +30,106 @@ impl Verdict {
             Verdict::DoesNotFit => "does_not_fit",
             Verdict::Grew => "grew",
             Verdict::ScriptFailed => "script_failed",
+            Verdict::Interrupted => "interrupted",
+            Verdict::TimedOut => "timed_out",
         }
     }
 }
 
-/// Where convolution workspaces came from, the weakest source last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workspaces {
-    /// None were needed.
-    None,
-    /// From the real cuDNN, for this card.
-    Exact,
-    /// From a model.
-    Modelled,
+/// What broke a run off: what it would have needed after that is not known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unfinished {
+    /// As in `SIGTERM`; `None` if its time was up.
+    pub signal: Option<String>,
+    /// How long it ran.
+    pub seconds: f64,
+}
+
+impl Unfinished {
+    /// The verdict, if nothing is certain in spite of it.
+    pub fn verdict(&self) -> Verdict {
+        if self.signal.is_some() { Verdict::Interrupted } else { Verdict::TimedOut }
+    }
+
+    /// `by SIGTERM after 8 s`.
+    pub(crate) fn how(&self) -> String {
+        let after = match self.seconds {
+            0.0 => "before it started".to_owned(),
+            seconds if seconds < 10.0 => format!("after {seconds:.1} s"),
+            seconds => format!("after {seconds:.0} s"),
+        };
+        match &self.signal {
+            Some(signal) => format!("by {signal} {after}"),
+            None => after,
+        }
+    }
+}
+
+impl std::fmt::Display for Unfinished {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = if self.signal.is_some() { "interrupted" } else { "timed out" };
+        write!(formatter, "{what} {}", self.how())
+    }
+}
+
+/// A size or a branch that depends on values which the phantom does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The function that asked, as in `nonzero`.
+    pub operator: String,
+    /// The user's own line, if there is one.
+    pub place: Option<(String, u64)>,
+    /// The line of the library below it.
+    pub library: Option<(String, u64)>,
+    /// `unknown`; `dear`: it could be computed, and would take too long; or `modelled`.
+    pub why: String,
+    /// `least`, or `most`, that such values can lead to; `given` by `--assume`; `weights`: those of the first step, for later ones.
+    pub assumed: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// What a run needs if values that nobody knows give the most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Most {
+    /// `None` if it was not to be had.
+    pub device_bytes: Option<u64>,
+    /// Whether it went through.
+    pub fits: bool,
+    /// Every tensor had the same size: what is unknown moves nothing.
+    pub is_same: bool,
+    /// Why it did not, if memory was not the reason.
+    pub failure: Option<String>,
+}
+
+/// Functions that keep some of what they are given: from nothing to all of it.
+const KEEPING: [&str; 6] =
+    ["nonzero", "where", "__getitem__", "__setitem__", "masked_select", "argwhere"];
+
+impl Decision {
+    /// Whether the least and the most that it can give are known.
+    pub fn is_bounded(&self) -> bool {
+        KEEPING.contains(&self.operator.as_str()) && self.assumed != "given"
+    }
+}
+
+impl std::fmt::Display for Decision {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "`{}`", self.operator)?;
+        match self.place.as_ref().or(self.library.as_ref()) {
+            Some((file, line)) => write!(formatter, " at {file}:{line}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Memory of the card of which it is not known what holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unattributed {
+    /// How much, at the peak of the card.
+    pub bytes: u64,
+    /// The reason, as a clause.
+    pub why: String,
 }
 
 /// The card the run was made for.
@@ -48,12 +141,32 @@ pub struct Card {
     pub title: String,
     /// Total memory.
     pub memory_bytes: u64,
+    /// What other programs hold of it, as `--used` says.
+    pub used_bytes: u64,
     /// What a process needs before its first tensor.
     pub context_bytes: u64,
     /// Whether the context's size is assumed, not measured on such a card.
     pub context_assumed: bool,
     /// As in (8, 6).
     pub compute_capability: (u32, u32),
+    /// Whether the script's torch has kernels that run on it; `None` if that is not known.
+    pub has_kernels: Option<bool>,
+}
+
+impl Card {
+    /// What a run can have, its context included.
+    pub fn available_bytes(&self) -> u64 {
+        self.memory_bytes.saturating_sub(self.used_bytes)
+    }
+}
+
+/// `23.67 GiB`, or `23.67 GiB (2.00 GiB of it in use by others)`.
+pub fn memory_text(memory_bytes: u64, used_bytes: u64) -> String {
+    let memory = bytes::text(memory_bytes);
+    match used_bytes {
+        0 => memory,
+        used => format!("{memory} ({} of it in use by others)", bytes::text(used)),
+    }
 }
 
 /// Versions.
@@ -77,7 +190,8 @@ pub struct PeakBytes {
     pub step: u64,
 }
 
-/// The peaks of the process that used the card most; all measured by PyTorch's own allocator.
+/// The peaks of the process that used the card most, as PyTorch's own allocator measures them, and the
+/// card's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peak {
     /// What the tensors asked for.
@@ -86,10 +200,54 @@ pub struct Peak {
     pub allocated: PeakBytes,
     /// With cached memory: `max_memory_reserved`.
     pub reserved: PeakBytes,
-    /// Memory taken from the card, context included.
+    /// The most that all processes together held of the card, contexts included.
     pub device_bytes: u64,
+    /// The most that this process held of it, context included.
+    pub process_bytes: u64,
+    /// The context of one process.
+    pub context_bytes: u64,
+    /// How many processes had one when most was held.
+    pub contexts: u64,
     /// The part of it that NCCL is taken to hold: modelled.
     pub nccl_bytes: u64,
+}
+
+impl Peak {
+    /// What the same run would hold of a card on which a context has so many bytes.
+    pub fn on_card(&self, context_bytes: u64) -> u64 {
+        let held = self.device_bytes.saturating_sub(self.contexts * self.context_bytes);
+        held + self.contexts * context_bytes
+    }
+
+    /// What was held besides one context and NCCL's buffers: what PyTorch reserved, unless others held
+    /// something too.
+    pub fn beside_context(&self) -> u64 {
+        let held = self.device_bytes.saturating_sub(self.context_bytes + self.nccl_bytes);
+        held.max(self.reserved.bytes)
+    }
+
+    /// What this process held that PyTorch's statistics do not count.
+    pub(crate) fn uncounted_bytes(&self) -> u64 {
+        let counted = self.reserved.bytes + self.nccl_bytes + self.context_bytes;
+        self.process_bytes.saturating_sub(counted)
+    }
+}
+
+/// A process that used the card of which the run is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// The process that started it.
+    pub parent: u32,
+    /// Its command line, or the beginning of it.
+    pub command: String,
+    /// What it held when all together held most, its context included.
+    pub bytes: u64,
+    /// The part of it that is its context.
+    pub context_bytes: u64,
+    /// The most that it held itself, at whatever time.
+    pub peak_bytes: u64,
 }
 
 /// Frees that waited for work of other streams (`record_stream`), and what depends on when it is done.
@@ -129,6 +287,28 @@ pub struct OutOfMemory {
     pub shortage: Option<Shortage>,
 }
 
+/// How it is known that a run fits a card that it was not made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// All that the run took at once fits.
+    Measured,
+    /// It does in a replay, in which PyTorch gives cached memory back.
+    Replayed,
+    /// It would with the workspaces of the run, and those of this card may differ.
+    Likely,
+}
+
+impl Fit {
+    /// As in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Fit::Measured => "measured",
+            Fit::Replayed => "replayed",
+            Fit::Likely => "likely",
+        }
+    }
+}
+
 /// A card of the catalogue on which the run would fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FitsOn {
@@ -136,6 +316,8 @@ pub struct FitsOn {
     pub name: String,
     /// Total memory.
     pub memory_bytes: u64,
+    /// How that is known.
+    pub known: Fit,
 }
 
 /// A run beside its baseline.
@@ -158,8 +340,8 @@ pub struct Run {
     pub card: Option<Card>,
     /// Versions.
     pub software: Software,
-    /// Source of workspaces.
-    pub workspaces: Workspaces,
+    /// Work areas of cuDNN by kind, and how their sizes are known.
+    pub workspaces: Vec<Workspace>,
     /// Optimizer steps taken.
     pub steps: u64,
     /// Whether the run was stopped after the wanted steps.
@@ -168,6 +350,8 @@ pub struct Run {
     pub wall_seconds: f64,
     /// `None`: nothing used the card.
     pub peak: Option<Peak>,
+    /// Processes that used this card, the one that the rest is about first.
+    pub processes: Vec<Process>,
     /// Who holds every byte; `None` if nothing was recorded.
     pub anatomy: Option<anatomy::Anatomy>,
     /// Root causes, the largest first.
@@ -184,12 +368,24 @@ pub struct Run {
     pub out_of_memory: Option<OutOfMemory>,
     /// What ended the run, if the script failed.
     pub failure: Option<String>,
-    /// Without a card: the smallest cards that would do, by memory.
+    /// What broke the run off, if something did.
+    pub unfinished: Option<Unfinished>,
+    /// What the card gave and nobody is known to hold.
+    pub unattributed: Option<Unattributed>,
+    /// Without a card: the cards of the catalogue that would do, by memory.
     pub fits_on: Vec<FitsOn>,
     /// In a world of several ranks: those that ran. The rest of this is about the worst of them.
     pub ranks: Option<Ranks>,
     /// How the peak depends on the order of work; `None` if no free waited for another stream.
     pub deferred: Option<Deferred>,
+    /// Decisions of the script on values that nobody knows: something was assumed instead.
+    pub decisions: Vec<Decision>,
+    /// The same run with the most that such values can give, if it was tried.
+    pub most: Option<Most>,
+    /// Decisions by weights of the first step that stand for those of later steps.
+    pub modelled: Vec<Decision>,
+    /// Why the verdict does not say all.
+    pub warnings: Vec<String>,
     /// What the reader should know about these numbers.
     pub notes: Vec<String>,
 }

@@ -6,11 +6,17 @@ use anstyle::{AnsiColor, Style};
 use crate::baseline;
 use crate::bytes;
 use crate::explain::{cause, operator};
+use crate::lines::{Lines, visible};
+use crate::processes;
 use crate::ranks;
-use crate::run::{Card, Deferred, OutOfMemory, Peak, Run, Verdict, Workspaces};
+use crate::run::{
+    Card, Decision, Deferred, Fit, FitsOn, Most, OutOfMemory, Peak, Run, Unfinished, Verdict,
+    memory_text,
+};
 use crate::sections::words::sentence;
 use crate::sections::{COLUMNS, SCREEN, Section, Unfold, causes, sections};
 use crate::why::why;
+use crate::workspaces;
 
 /// Styles; plain text is readable without them.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +42,14 @@ impl Palette {
     }
 }
 
-/// Columns of the labels on the left.
-pub(crate) const LABEL_WIDTH: usize = 9;
-
 /// The whole report. It fits one screen unless something is unfolded.
 pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
     let mut rows: Vec<(&str, String)> = Vec::new();
     let mut line = |label: &'static str, content: &str| rows.push((label, content.to_owned()));
+    for warning in &run.warnings {
+        let labels = std::iter::once("warning").chain(std::iter::repeat(""));
+        labels.zip(sentence(warning, COLUMNS)).for_each(|(label, row)| line(label, &row));
+    }
     if let Some(refusal) = &run.out_of_memory {
         out_of_memory(refusal, run.anatomy.as_ref(), &mut line);
     }
@@ -52,26 +59,38 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
     for row in run.deferred.iter().flat_map(|deferred| sentence(&streams(deferred), COLUMNS)) {
         line("", &row);
     }
+    if let Some(unattributed) = &run.unattributed {
+        let bytes = bytes::text(unattributed.bytes);
+        let text = format!("{bytes} of it not attributed: {}", unattributed.why);
+        sentence(&text, COLUMNS).iter().for_each(|row| line("", row));
+    }
     if let Some(cause) = run.anatomy.as_ref().and_then(cause) {
         line("", &cause);
     }
     if let Some(floor) = run.floor_bytes {
-        let floor = bytes::text(floor);
-        line("", &format!("a card of {floor} would still do (replayed, context included)"));
+        let floor = bytes::text_up(floor);
+        let with = match run.card.as_ref().is_some_and(|card| card.used_bytes != 0) {
+            true => "context and other programs included",
+            false => "context included",
+        };
+        line("", &format!("a card of {floor} would still do (replayed, {with})"));
     }
     if let Some(against) = &run.against {
         for (label, row) in baseline::rows(against) {
             line(label, &row);
         }
     }
-    if !run.fits_on.is_empty() {
-        let cards: Vec<String> = run
-            .fits_on
-            .iter()
-            .map(|card| format!("{} ({})", card.name, bytes::text(card.memory_bytes)))
-            .collect();
-        line("fits on", &format!("{}, and larger", cards.join(", ")));
+    let (likely, certain): (Vec<&FitsOn>, Vec<&FitsOn>) =
+        run.fits_on.iter().partition(|card| card.known == Fit::Likely);
+    if !certain.is_empty() {
+        line("fits on", &smallest(&certain));
     }
+    if !likely.is_empty() {
+        let cards = smallest(&likely);
+        line("likely", &format!("{cards}; workspaces of cuDNN differ from GPU to GPU"));
+    }
+    let shared = processes::rows(run, *unfold == Unfold::all());
+    rows.extend(std::iter::once("shared").chain(std::iter::repeat("")).zip(shared));
     if let Some(ranks) = &run.ranks {
         let labels = std::iter::once("ranks").chain(std::iter::repeat(""));
         rows.extend(labels.zip(ranks::rows(ranks, *unfold == Unfold::all())));
@@ -86,11 +105,30 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
         let labels = std::iter::once(label).chain(std::iter::repeat(""));
         rows.extend(labels.zip(section));
     }
-    let style = palette.label;
-    let rows = rows.into_iter().chain(end).map(|(label, content)| {
-        format!("{style}{label:LABEL_WIDTH$}{style:#}{content}").trim_end().to_owned() + "\n"
-    });
-    rows.fold(verdict(run, palette), |text, row| text + &row)
+    let mut lines = Lines::default();
+    let (style, word, sentence) = verdict(run, palette);
+    lines.styled(style, word, &format!("  {sentence}"));
+    for (label, content) in rows.into_iter().chain(end) {
+        lines.section(palette.label, label, [content]);
+    }
+    lines.text()
+}
+
+/// The smallest cards of a list, and how many there are beside them.
+fn smallest(cards: &[&FitsOn]) -> String {
+    const SHOWN: usize = 6;
+    let named = |card: &&FitsOn| format!("{} ({})", card.name, bytes::text(card.memory_bytes));
+    let names: Vec<String> = cards.iter().take(SHOWN).map(named).collect();
+    let more = match cards.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(", and {more} larger"),
+    };
+    let replayed = match cards.iter().filter(|card| card.known == Fit::Replayed).count() {
+        0 => String::new(),
+        1 => "; the smallest by replay".to_owned(),
+        count => format!("; the {count} smallest by replay"),
+    };
+    names.join(", ") + &more + &replayed
 }
 
 /// Who held the memory where it ran out, else at the peak.
@@ -103,16 +141,70 @@ fn holders(run: &Run, unfold: &Unfold, room: usize) -> Vec<Section> {
 
 /// The verdict as one line of plain text: `FITS  …`.
 pub fn headline(run: &Run) -> String {
-    verdict(run, Palette::plain()).trim_end().to_owned()
+    let (_, word, sentence) = verdict(run, Palette::plain());
+    format!("{word}  {}", visible(&sentence)).trim_end().to_owned()
 }
 
-fn verdict(run: &Run, palette: Palette) -> String {
+/// Its style, its word and a sentence, with what it depends on.
+fn verdict(run: &Run, palette: Palette) -> (Style, &'static str, String) {
+    let (style, word, mut sentence) = plain_verdict(run, palette);
+    if run.card.as_ref().and_then(|card| card.has_kernels) == Some(false) {
+        sentence += "; this torch has no kernels for it";
+    }
+    let Some(first) = run.decisions.first() else { return (style, word, sentence) };
+    let others = match run.decisions.len() {
+        1 => String::new(),
+        count => format!(" and {} other places", count - 1),
+    };
+    let condition = format!("what {first}{others} gives is as assumed");
+    match run.verdict {
+        Verdict::Fits => fits_if(run, palette, (&format!("{first}{others}"), &condition), sentence),
+        Verdict::ScriptFailed => {
+            let why = format!("after {first} read values that are not known: {sentence}");
+            (style, word, why)
+        }
+        _ => (style, word, format!("{sentence}; if {condition}")),
+    }
+}
+
+/// A run that fits with what was assumed: the most that can be given says more, if it was tried.
+fn fits_if(
+    run: &Run,
+    palette: Palette,
+    (places, condition): (&str, &str),
+    sentence: String,
+) -> (Style, &'static str, String) {
+    let is_bounded = run.decisions.iter().all(Decision::is_bounded);
+    let needs = run.peak.as_ref().map(|peak| peak.device_bytes);
+    match (&run.most, needs) {
+        (Some(Most { is_same: true, .. }), _) => (palette.good, "FITS", sentence),
+        (Some(Most { device_bytes: Some(most), fits: true, .. }), Some(least)) if is_bounded => {
+            let range = format!("between {} and {}", bytes::text(least), bytes::text(*most));
+            let on = run.card.as_ref().map_or(String::new(), |card| {
+                let memory = memory_text(card.memory_bytes, card.used_bytes);
+                format!("{} has {memory}: ", card.title)
+            });
+            let range = if *most <= least { bytes::text(least) } else { range };
+            let sentence = format!("{on}the run needs {range}, by what {places} gives");
+            (palette.good, "FITS", sentence)
+        }
+        (Some(Most { fits: false, failure: None, .. }), Some(_)) if is_bounded => {
+            let little = format!("{places} gives little enough, and not if it gives all");
+            (palette.label, "FITS IF", format!("{little}: {sentence}"))
+        }
+        _ => (palette.label, "FITS IF", format!("{condition}: {sentence}")),
+    }
+}
+
+fn plain_verdict(run: &Run, palette: Palette) -> (Style, &'static str, String) {
     let needs = run.peak.as_ref().map(|peak| bytes::text(peak.device_bytes));
-    let (style, word, sentence) = match run.verdict {
+    match run.verdict {
         Verdict::ScriptFailed => {
             (palette.bad, "SCRIPT FAILED", run.failure.clone().unwrap_or_default())
         }
         Verdict::DoesNotFit => (palette.bad, "DOES NOT FIT", does_not_fit(run)),
+        Verdict::Interrupted => (palette.bad, "INTERRUPTED", unfinished(run)),
+        Verdict::TimedOut => (palette.bad, "TIMED OUT", unfinished(run)),
         Verdict::Grew => {
             (palette.bad, "GREW", run.against.as_ref().map(baseline::grew).unwrap_or_default())
         }
@@ -123,18 +215,35 @@ fn verdict(run: &Run, palette: Palette) -> String {
                 (Some(card), Some(needs)) => format!(
                     "{} has {}: the run needs {needs}, {} stay free",
                     card.title,
-                    bytes::text(card.memory_bytes),
+                    memory_text(card.memory_bytes, card.used_bytes),
                     bytes::text(free_bytes(card, run)),
                 ),
             };
             (palette.good, "FITS", sentence)
         }
+    }
+}
+
+/// `after 8 s with 1 step taken: 10.02 GiB were needed by then`.
+fn unfinished(run: &Run) -> String {
+    let how = run.unfinished.as_ref().map(Unfinished::how).unwrap_or_default();
+    let by_then = match (&run.peak, run.wall_seconds) {
+        (_, 0.0) => String::new(),
+        (None, _) => ": the GPU was not used by then".to_owned(),
+        (Some(peak), _) => {
+            let steps = match run.steps {
+                1 => "1 step".to_owned(),
+                steps => format!("{steps} steps"),
+            };
+            let needed = bytes::text(peak.device_bytes);
+            format!(" with {steps} taken: {needed} were needed by then")
+        }
     };
-    format!("{style}{word}{style:#}  {sentence}\n")
+    format!("{how}{by_then}")
 }
 
 fn free_bytes(card: &Card, run: &Run) -> u64 {
-    card.memory_bytes.saturating_sub(run.peak.as_ref().map_or(0, |peak| peak.device_bytes))
+    card.available_bytes().saturating_sub(run.peak.as_ref().map_or(0, |peak| peak.device_bytes))
 }
 
 fn does_not_fit(run: &Run) -> String {
@@ -146,7 +255,7 @@ fn does_not_fit(run: &Run) -> String {
         );
     }
     let card = run.card.as_ref().map_or("the card".to_owned(), |card| {
-        format!("{} with {}", card.title, bytes::text(card.memory_bytes))
+        format!("{} with {}", card.title, memory_text(card.memory_bytes, card.used_bytes))
     });
     match &run.out_of_memory {
         Some(refusal) => {
@@ -199,20 +308,26 @@ fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&'static str, &
         line("peak", &format!("allocated {}{when}{requested}", bytes::text(allocated.bytes)));
     }
     let reserved = &peak.reserved;
-    let mut text =
-        format!("reserved {}{}", bytes::text(reserved.bytes), when(&reserved.phase, reserved.step));
+    let when = when(&reserved.phase, reserved.step);
+    let mut parts = vec![format!("reserved {}{when}", bytes::text(reserved.bytes))];
+    let uncounted = peak.uncounted_bytes();
+    if uncounted != 0 && reserved.bytes == 0 {
+        parts = vec![format!("held {} that PyTorch does not count", bytes::text(uncounted))];
+    } else if uncounted != 0 {
+        parts.push(format!("outside of PyTorch's count {}", bytes::text(uncounted)));
+    }
     if let Some(card) = card {
         let known = if card.context_assumed { "assumed" } else { "measured on such a card" };
-        let nccl = match peak.nccl_bytes {
-            0 => String::new(),
-            nccl => format!(" + NCCL {} (modelled)", bytes::text(nccl)),
-        };
-        text += &format!(
-            " + context {} ({known}){nccl} = {}",
-            bytes::text(card.context_bytes),
-            bytes::text(peak.device_bytes)
-        );
+        parts.push(format!("context {} ({known})", bytes::text(card.context_bytes)));
+        if peak.nccl_bytes != 0 {
+            parts.push(format!("NCCL {} (modelled)", bytes::text(peak.nccl_bytes)));
+        }
     }
+    let sum = match card {
+        Some(_) => format!(" = {}", bytes::text(peak.process_bytes)),
+        None => String::new(),
+    };
+    let text = format!("{}{sum}", parts.join(" + "));
     line(if 0 < allocated.bytes { "" } else { "peak" }, &text);
 }
 
@@ -249,12 +364,14 @@ fn how(run: &Run) -> String {
     if !run.software.torch.is_empty() {
         text += &format!(" · torch {}, Python {}", run.software.torch, run.software.python);
     }
-    text += match run.workspaces {
-        Workspaces::Exact => " · workspaces exact",
-        Workspaces::Modelled => " · workspaces modelled",
-        Workspaces::None => "",
+    let known = workspaces::known(&run.workspaces);
+    text += match known {
+        "none" => "",
+        "mixed" => " · workspaces partly exact",
+        "exact" => " · workspaces exact",
+        _ => " · workspaces modelled",
     };
-    if run.workspaces == Workspaces::Exact && !run.software.cudnn.is_empty() {
+    if matches!(known, "exact" | "mixed") && !run.software.cudnn.is_empty() {
         text += &format!(" (cuDNN {})", run.software.cudnn);
     }
     text

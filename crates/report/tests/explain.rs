@@ -58,7 +58,7 @@ phase optimizer step 3
 "#;
 
 const TEXT: &str = "\
-run.fathom  device 0 · torch 2.15.0 · 20 events
+run.fathom  device 0 · torch 2.15.0 · 8 events
 peak     allocated 16.0 MiB in forward, step 3 (requested 16.0 MiB)
          reserved 22.0 MiB in forward, step 2
          raised by addmm in layers.1 at train.py:8

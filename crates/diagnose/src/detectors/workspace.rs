@@ -17,7 +17,10 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             " torch.backends.cudnn.benchmark is on: the fastest kernel is taken, whatever it needs."
         }
     };
-    let ids: &[&str] = match (largest.tensor.name.contains("cuDNN"), benchmark.is_empty()) {
+    // Recordings of earlier releases have one name for all work areas of cuDNN.
+    let is_convolution =
+        ["cuDNN conv", "cuDNN workspace"].iter().any(|name| largest.tensor.name.starts_with(name));
+    let ids: &[&str] = match (is_convolution, benchmark.is_empty()) {
         (true, true) => &["channels-last"],
         (true, false) => &["cudnn-benchmark", "channels-last"],
         _ => &[],

@@ -3,11 +3,10 @@
 use std::fmt::Write;
 
 use super::Check;
-use crate::run::Verdict;
 
-/// One test case a script: not passing is a failure, a script that failed by itself an error.
+/// One test case a script: not passing is a failure, a script that gave no answer an error.
 pub fn junit(checks: &[Check]) -> String {
-    let errors = checks.iter().filter(|check| check.run.verdict == Verdict::ScriptFailed).count();
+    let errors = checks.iter().filter(|check| check.is_error()).count();
     let failures = checks.iter().filter(|check| !check.passes()).count() - errors;
     let seconds: f64 = checks.iter().map(|check| check.run.wall_seconds).sum();
     let counts = format!(
@@ -35,7 +34,7 @@ fn body(check: &Check) -> String {
         let headline = escape(&crate::headline(&check.run));
         return format!(">\n      <system-out>{headline}</system-out>\n    </testcase>\n");
     }
-    let tag = if check.run.verdict == Verdict::ScriptFailed { "error" } else { "failure" };
+    let tag = if check.is_error() { "error" } else { "failure" };
     let place = check.place().map(|(file, line)| format!("at {file}:{line}"));
     let reasons: Vec<String> = check.reasons().into_iter().chain(place).collect();
     format!(

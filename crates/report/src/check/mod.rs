@@ -7,6 +7,7 @@ mod markdown;
 mod terminal;
 
 use crate::bytes;
+use crate::lines::visible;
 use crate::run::{Run, Verdict};
 
 pub use github::{Annotation, annotation};
@@ -38,7 +39,15 @@ impl Check {
             Verdict::DoesNotFit => "does not fit",
             Verdict::Grew => "grew",
             Verdict::ScriptFailed => "script failed",
+            Verdict::Interrupted => "interrupted",
+            Verdict::TimedOut => "timed out",
         }
+    }
+
+    /// Whether the script gave no answer: neither that it fits nor that it does not.
+    fn is_error(&self) -> bool {
+        use Verdict::{Interrupted, ScriptFailed, TimedOut};
+        matches!(self.run.verdict, ScriptFailed | Interrupted | TimedOut)
     }
 
     fn card(&self) -> String {
@@ -54,9 +63,9 @@ impl Check {
         let size = self.run.peak.as_ref().map(|peak| bytes::text(peak.device_bytes));
         match (size, &self.run.out_of_memory) {
             (None, _) => "–".to_owned(),
-            (Some(size), None) => size,
-            // What it had when more was refused.
-            (Some(size), Some(_)) => format!("> {size}"),
+            (Some(size), None) if self.run.unfinished.is_none() => size,
+            // What it had when more was refused, or when it was broken off.
+            (Some(size), _) => format!("> {size}"),
         }
     }
 
@@ -91,7 +100,7 @@ impl Check {
                 format!("largest cause: {}, {}", cause.title, bytes::text(cause.bytes))
             }),
         );
-        reasons.iter().map(|reason| reason.trim_end().to_owned()).collect()
+        reasons.iter().map(|reason| visible(reason.trim_end()).into_owned()).collect()
     }
 
     /// The line of the user's source to look at: where memory ran out, else where the peak was raised.

@@ -1,6 +1,7 @@
 //! One row for each script, and one for all.
 
 use super::Check;
+use crate::lines::Lines;
 use crate::sections::COLUMNS;
 use crate::sections::words::begin;
 use crate::terminal::Palette;
@@ -20,22 +21,24 @@ pub fn row(check: &Check, palette: Palette) -> String {
         Some(_) => format!("  baseline {}", check.change()),
         None => String::new(),
     };
-    let mut text = format!(
-        "{style}{word}{style:#}  {} {} {:>SIZE$} of {:>SIZE$}{change}\n",
+    let mut lines = Lines::default();
+    let first = format!(
+        "  {} {} {:>SIZE$} of {:>SIZE$}{change}",
         begin(&check.name, NAME),
         begin(&check.card(), CARD),
         check.needs(),
         check.limit(),
     );
+    lines.styled(style, word, &first);
     if !check.passes() {
         let place = check.place().map(|(file, line)| format!("at {file}:{line}"));
         for reason in check.reasons().into_iter().chain(place) {
             for line in crate::sections::words::sentence(&reason, COLUMNS) {
-                text += &format!("      {line}\n");
+                lines.add(&format!("      {line}"));
             }
         }
     }
-    text
+    lines.text()
 }
 
 /// `3 scripts: 2 pass, 1 fails`.

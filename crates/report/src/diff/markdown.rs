@@ -4,6 +4,7 @@ use anatomy::bytes;
 use diff::{Change, Difference, Status};
 
 use super::words;
+use crate::lines::visible;
 
 /// Rows of each table: a comment is read, not searched.
 const ROWS: usize = 10;
@@ -92,9 +93,8 @@ fn folded_away(title: &str, table: &str) -> String {
 /// Text from strangers, of which nothing is read as markup.
 fn plain(text: &str) -> String {
     let mut safe = String::new();
-    for letter in text.chars() {
+    for letter in visible(&text.replace(['\n', '\r'], " ")).chars() {
         match letter {
-            '\n' | '\r' => safe.push(' '),
             '|' | '*' | '_' | '[' | ']' | '<' | '>' | '\\' | '#' | '@' | '!' => {
                 safe.push('\\');
                 safe.push(letter);
@@ -108,7 +108,7 @@ fn plain(text: &str) -> String {
 /// Text from strangers as code: its own backticks would end it, and a bar would end the cell.
 fn code(text: &str) -> String {
     let text = text.replace('`', "'").replace(['\n', '\r'], " ").replace('|', "\\|");
-    format!("`{}`", text.trim())
+    format!("`{}`", visible(&text).trim())
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn names_cannot_become_markup() {
-        assert_eq!(code("a`|b\n"), "`a'\\|b`");
+        assert_eq!(code("a`|b\n\u{1b}[2J"), "`a'\\|b \\u{1b}[2J`");
         assert_eq!(plain("<b>@me|x"), "\\<b\\>\\@me\\|x");
     }
 

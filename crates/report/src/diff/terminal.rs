@@ -4,9 +4,10 @@ use anatomy::bytes;
 use diff::{Change, Difference, Status};
 
 use super::words;
+use crate::lines::Lines;
 use crate::sections::words::{bar, begin, end, sentence, wrap};
 use crate::sections::{COLUMNS, Section};
-use crate::terminal::{LABEL_WIDTH, Palette};
+use crate::terminal::Palette;
 
 /// Rows of each section, unless all are wanted.
 const ROWS: usize = 5;
@@ -41,17 +42,12 @@ pub fn terminal(difference: &Difference, palette: Palette, all: bool) -> String 
         -1 => palette.good,
         _ => anstyle::Style::new(),
     };
-    let mut text = format!("{style}{}{style:#}\n", words::answer(difference));
+    let mut lines = Lines::default();
+    lines.styled(style, &words::answer(difference), "");
     for Section { label, rows } in sections {
-        let labels = std::iter::once(label).chain(std::iter::repeat(""));
-        for (label, row) in labels.zip(rows) {
-            let style = palette.label;
-            let line = format!("{style}{label:LABEL_WIDTH$}{style:#}{row}");
-            text += line.trim_end();
-            text.push('\n');
-        }
+        lines.section(palette.label, label, rows);
     }
-    text
+    lines.text()
 }
 
 /// `~  +1.10 GiB    1.10 GiB →   2.20 GiB  activations`.

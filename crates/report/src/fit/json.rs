@@ -5,12 +5,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Fit;
+use crate::json::Unfinished;
 
 #[derive(Serialize)]
 struct Report<'a> {
     schema: &'static str,
     gpu: &'a str,
+    /// What a plan may take: the card without what others hold.
     budget_bytes: u64,
+    memory_bytes: u64,
+    used_bytes: u64,
     baseline: Baseline<'a>,
     plans: Vec<Plan>,
     chosen: Option<usize>,
@@ -18,6 +22,9 @@ struct Report<'a> {
     not_applicable: Vec<Value>,
     causes: Vec<Value>,
     trials: usize,
+    remembered: usize,
+    /// What ended the search before it was over: a plan that was not tried may be better.
+    unfinished: Option<Unfinished<'a>>,
     wall_seconds: f64,
     notes: &'a [String],
     exit_code: u8,
@@ -60,7 +67,9 @@ pub fn json(fit: &Fit) -> String {
     let report = Report {
         schema: "fathom.fit/1",
         gpu: &fit.card,
-        budget_bytes: fit.memory_bytes,
+        budget_bytes: fit.available_bytes(),
+        memory_bytes: fit.memory_bytes,
+        used_bytes: fit.used_bytes,
         baseline: Baseline {
             fits: answer.fits,
             failure: match &baseline.verdict {
@@ -94,6 +103,8 @@ pub fn json(fit: &Fit) -> String {
             })
             .collect(),
         trials: fit.run,
+        remembered: fit.remembered,
+        unfinished: fit.unfinished.as_ref().map(Unfinished::of),
         wall_seconds: fit.wall_seconds,
         notes: &fit.notes,
         exit_code: fit.exit_code(),
@@ -110,7 +121,7 @@ fn plan(fit: &Fit, plan: &::fit::plan::Plan) -> Plan {
         peak_allocated_bytes: plan.peaks.allocated,
         peak_reserved_bytes: plan.peaks.reserved,
         device_bytes,
-        headroom_bytes: fit.memory_bytes as i64 - device_bytes as i64,
+        headroom_bytes: fit.available_bytes() as i64 - device_bytes as i64,
         // Every plan here was run on the phantom.
         verified: true,
         cost: Cost { flops_ratio: plan.cost_ratio, known: "modelled" },

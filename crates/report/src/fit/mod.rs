@@ -6,6 +6,8 @@ mod terminal;
 
 use fit::plan::Answer;
 
+use crate::run::Unfinished;
+
 pub use json::json;
 pub use patch::patch;
 pub use terminal::terminal;
@@ -17,6 +19,8 @@ pub struct Fit {
     pub card: String,
     /// Total memory of the card.
     pub memory_bytes: u64,
+    /// What other programs hold of it.
+    pub used_bytes: u64,
     /// What a process needs before its first tensor.
     pub context_bytes: u64,
     /// Plans, and which was chosen.
@@ -25,6 +29,10 @@ pub struct Fit {
     pub knobs: Vec<(String, String, String)>,
     /// Trials that were run.
     pub run: usize,
+    /// Trials whose answer was remembered.
+    pub remembered: usize,
+    /// What ended the search before it was over, if something did.
+    pub unfinished: Option<Unfinished>,
     /// From start to end.
     pub wall_seconds: f64,
     /// What the reader should know.
@@ -32,9 +40,15 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// 0 a plan fits, 1 none does, 3 the script failed by itself.
+    /// What a run can have, its context included.
+    pub(crate) fn available_bytes(&self) -> u64 {
+        self.memory_bytes.saturating_sub(self.used_bytes)
+    }
+
+    /// 0 a plan fits, 1 none does, 3 the script failed by itself, 4 the search was broken off.
     pub fn exit_code(&self) -> u8 {
         match self.answer.baseline.verdict {
+            _ if self.unfinished.is_some() => 4,
             ::fit::Verdict::Failed(_) => 3,
             _ if self.answer.fits || self.answer.chosen.is_some() => 0,
             _ => 1,

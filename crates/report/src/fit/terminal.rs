@@ -4,10 +4,17 @@ use ::fit::lever::PLAIN;
 use ::fit::plan::Plan;
 use ::fit::{Lever, Verdict};
 
+use anstyle::Style;
+
 use super::patch::folded;
 use super::{Fit, patch};
 use crate::bytes;
+use crate::lines::Lines;
+use crate::run::memory_text;
 use crate::terminal::Palette;
+
+/// Labels of this answer have no style.
+const PLAIN_LABEL: Style = Style::new();
 
 /// Plans that are listed.
 const SHOWN: usize = 12;
@@ -21,86 +28,110 @@ const NAME: usize = 60;
 /// The whole answer.
 pub fn terminal(fit: &Fit, palette: Palette) -> String {
     let answer = &fit.answer;
-    let needs = |reserved: u64| bytes::text(reserved + fit.context_bytes);
-    let (good, bad) = (palette.good, palette.bad);
-    let memory = format!("{} with {}", fit.card, bytes::text(fit.memory_bytes));
-    let base = needs(answer.baseline.peaks.reserved);
-    let mut text = match (&answer.baseline.verdict, answer.fits, answer.chosen) {
-        (Verdict::Failed(why), ..) => {
-            return format!(
-                "{bad}SCRIPT FAILED{bad:#}  {}\n",
-                why.lines().next().unwrap_or_default()
-            );
-        }
-        (_, true, _) => format!("{good}FITS AS IT IS{good:#}  {memory}: the run needs {base}\n"),
-        (_, _, Some(index)) => {
-            let plan = &answer.plans[index];
-            let new = needs(plan.peaks.reserved);
-            format!(
-                "{good}FITS WITH A PLAN{good:#}  {memory}: {base} as it is, {new} with {}\n",
-                name(plan)
-            )
-        }
-        _ => format!("{bad}NO PLAN FITS{bad:#}  {memory}: the run needs {base} as it is\n"),
-    };
+    let mut lines = Lines::default();
+    verdict(fit, palette, &mut lines);
+    if let Verdict::Failed(why) = &answer.baseline.verdict {
+        // The first line is the verdict's; the others are what the script printed last.
+        lines.section(PLAIN_LABEL, "printed", why.lines().skip(1));
+    }
     if let Some(plan) = answer.chosen.map(|index| &answer.plans[index]) {
-        text += &rows("do", &patch(fit, plan));
-        text += &format!("{:9}{}, {}\n", "cost", plan.label, cost(plan));
+        lines.section(PLAIN_LABEL, "do", patch(fit, plan).lines());
+        lines.section(PLAIN_LABEL, "cost", [format!("{}, {}", plan.label, cost(plan))]);
     } else if let (false, Some(index)) = (answer.fits, answer.tightest) {
         let plan = &answer.plans[index];
-        let missing = (plan.peaks.reserved + fit.context_bytes).saturating_sub(fit.memory_bytes);
-        text += &format!(
-            "{:9}{} with {}: {} are missing\n",
-            "tightest",
-            needs(plan.peaks.reserved),
+        let tightest = format!(
+            "{} without a limit, with {}; the card itself runs out of memory with it",
+            needs(fit, plan.peaks.reserved),
             name(plan),
-            bytes::text(missing)
         );
-        text += &format!(
-            "{:9}a smaller batch, model or input: name its flag with --set and --vary\n",
-            "or"
-        );
+        lines.section(PLAIN_LABEL, "tightest", [tightest]);
+        if fit.unfinished.is_none() {
+            let or = "a smaller batch, model or input: name its flag with --set and --vary";
+            lines.section(PLAIN_LABEL, "or", [or]);
+        }
     }
-    text += &causes(fit);
-    text += &table(fit);
+    lines.section(PLAIN_LABEL, "causes", causes(fit));
+    table(fit, &mut lines);
     for (lever, reason) in &answer.not_applicable {
-        text += &format!("{:9}{lever}: {reason}\n", "not");
+        lines.section(PLAIN_LABEL, "not", [format!("{lever}: {reason}")]);
     }
-    text += &format!("{:9}{} run, {:.1} s\n", "trials", fit.run, fit.wall_seconds);
-    fit.notes.iter().fold(text, |text, note| text + &format!("{:9}{note}\n", "note"))
+    let trials =
+        format!("{} run, {} remembered, {:.1} s", fit.run, fit.remembered, fit.wall_seconds);
+    lines.section(PLAIN_LABEL, "trials", [trials]);
+    for note in &fit.notes {
+        lines.section(PLAIN_LABEL, "note", note.lines());
+    }
+    lines.text()
+}
+
+/// With the context, as text.
+fn needs(fit: &Fit, reserved: u64) -> String {
+    bytes::text(reserved + fit.context_bytes)
+}
+
+fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
+    let answer = &fit.answer;
+    let memory = format!("{} with {}", fit.card, memory_text(fit.memory_bytes, fit.used_bytes));
+    let base = needs(fit, answer.baseline.peaks.reserved);
+    let (style, word, sentence) = match (&answer.baseline.verdict, answer.fits, answer.chosen) {
+        (Verdict::Failed(why), ..) => {
+            (palette.bad, "SCRIPT FAILED", why.lines().next().unwrap_or_default().to_owned())
+        }
+        _ if fit.unfinished.is_some() => {
+            (palette.bad, "INTERRUPTED", unfinished(fit, &memory, &base))
+        }
+        (_, true, _) => (palette.good, "FITS AS IT IS", format!("{memory}: the run needs {base}")),
+        (_, _, Some(index)) => {
+            let plan = &answer.plans[index];
+            let new = needs(fit, plan.peaks.reserved);
+            let sentence =
+                format!("{memory}: {base} as it is, without a limit; {new} with {}", name(plan));
+            (palette.good, "FITS WITH A PLAN", sentence)
+        }
+        _ => {
+            let sentence =
+                format!("{memory} runs out of it; as it is, the run takes {base} without a limit");
+            (palette.bad, "NO PLAN FITS", sentence)
+        }
+    };
+    lines.styled(style, word, &format!("  {sentence}"));
+}
+
+/// `by SIGINT after 40 s: 5 trials for … had ended`.
+fn unfinished(fit: &Fit, memory: &str, base: &str) -> String {
+    let how = fit.unfinished.as_ref().map(crate::run::Unfinished::how).unwrap_or_default();
+    let as_it_is = match fit.answer.baseline.verdict {
+        Verdict::NotRun => "not even the script as it is was run to its end".to_owned(),
+        _ => format!("the run takes {base} as it is, without a limit; not all plans were tried"),
+    };
+    format!("{how}, {memory}: {as_it_is}")
 }
 
 /// What the peak consists of; where no plan fits, with what is left to do by hand.
-fn causes(fit: &Fit) -> String {
+fn causes(fit: &Fit) -> Vec<String> {
     let answer = &fit.answer;
-    let (mut text, mut said) = (String::new(), Vec::new());
-    for (label, cause) in
-        std::iter::once("causes").chain(std::iter::repeat("")).zip(&answer.causes).take(CAUSES)
-    {
-        text += &format!("{label:9}{:>10}  {}\n", bytes::text(cause.bytes), cause.title);
+    let (mut rows, mut said) = (Vec::new(), Vec::new());
+    for cause in answer.causes.iter().take(CAUSES) {
+        rows.push(format!("{:>10}  {}", bytes::text(cause.bytes), cause.title));
         let is_tried = |id: &str| {
             answer.plans.iter().any(|plan| plan.levers.iter().any(|lever| lever.id() == id))
         };
         let by_hand = cause.remedies.iter().filter(|(id, _)| !is_tried(id) && !needs_consent(id));
-        for (_, change) in by_hand.filter(|_| answer.chosen.is_none() && !answer.fits) {
+        // What was not tried yet need not be done by hand.
+        let is_open = answer.chosen.is_none() && !answer.fits && fit.unfinished.is_none();
+        for (_, change) in by_hand.filter(|_| is_open) {
             if !said.contains(&change) {
-                text += &format!("{:9}{:>10}  by hand: {change}\n", "", "");
+                rows.push(format!("{:>10}  by hand: {change}", ""));
                 said.push(change);
             }
         }
     }
-    text
+    rows
 }
 
 /// Whether it is a lever that was left out because it changes the training.
 fn needs_consent(id: &str) -> bool {
     id == "freeze" || PLAIN.iter().any(|row| row.0 == id && row.1.needs_consent())
-}
-
-/// A block of lines under a label.
-fn rows(label: &str, block: &str) -> String {
-    let labels = std::iter::once(label).chain(std::iter::repeat(""));
-    labels.zip(block.lines()).map(|(label, line)| format!("{label:9}{line}\n")).collect()
 }
 
 /// Levers in words.
@@ -127,15 +158,15 @@ fn cost(plan: &Plan) -> String {
     }
 }
 
-fn table(fit: &Fit) -> String {
+fn table(fit: &Fit, lines: &mut Lines) {
     let plans = &fit.answer.plans;
     if plans.is_empty() {
-        return String::new();
+        return;
     }
-    let mut text = format!(
-        "{:9}{:>10}  {:>10}  {:>6}  {:20} plan\n",
+    lines.add(&format!(
+        "{:9}{:>10}  {:>10}  {:>6}  {:20} plan",
         "plans", "needs", "headroom", "cost", "label"
-    );
+    ));
     // What fits comes first, as it would be chosen; then what comes nearest.
     let mut shown: Vec<&Plan> = plans.iter().filter(|plan| plan.fits).collect();
     let mut others: Vec<&Plan> = plans.iter().filter(|plan| !plan.fits).collect();
@@ -143,21 +174,21 @@ fn table(fit: &Fit) -> String {
     shown.extend(others);
     for plan in shown.iter().take(SHOWN) {
         let needs = plan.peaks.reserved + fit.context_bytes;
-        let headroom = match needs <= fit.memory_bytes {
-            true => bytes::text(fit.memory_bytes - needs),
-            false => format!("-{}", bytes::text(needs - fit.memory_bytes)),
+        let room = fit.available_bytes();
+        let headroom = match needs <= room {
+            true => bytes::text(room - needs),
+            false => format!("-{}", bytes::text(needs - room)),
         };
         let cost = format!("+{:.0} %", 100.0 * (plan.cost_ratio - 1.0));
-        text += &format!(
-            "{:9}{:>10}  {headroom:>10}  {cost:>6}  {:20} {}\n",
+        lines.add(&format!(
+            "{:9}{:>10}  {headroom:>10}  {cost:>6}  {:20} {}",
             if plan.fits { "fits" } else { "" },
             bytes::text(needs),
             plan.label.name(),
             name(plan)
-        );
+        ));
     }
     if SHOWN < shown.len() {
-        text += &format!("{:9}… {} more (see --json)\n", "", shown.len() - SHOWN);
+        lines.add(&format!("{:9}… {} more (see --json)", "", shown.len() - SHOWN));
     }
-    text
 }

@@ -15,10 +15,12 @@ use body::{Body, Held, Place, place};
 pub(crate) use body::{LARGEST, known};
 use findings::{Answer, Finding, answers, findings};
 
+use crate::processes::JsonProcess;
 use crate::ranks::{self, JsonRank, JsonWorld};
-use crate::run::{Run, Workspaces};
+use crate::run::Run;
 use crate::terminal::headline;
 use crate::why::why;
+use crate::workspaces;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -33,6 +35,8 @@ struct Report<'a> {
     stopped: bool,
     wall_seconds: f64,
     peak: Option<Peak<'a>>,
+    /// Those that used the card, whoever holds most first.
+    processes: Vec<JsonProcess<'a>>,
     floor_bytes: Option<u64>,
     #[serde(flatten)]
     body: Body<'a>,
@@ -42,7 +46,18 @@ struct Report<'a> {
     budget_bytes: Option<u64>,
     baseline: Option<Against<'a>>,
     failure: Option<&'a str>,
+    /// What broke the run off: peaks are those until then.
+    unfinished: Option<Unfinished<'a>>,
+    /// What the card gave at its peak and nobody is known to hold.
+    unattributed: Option<Unattributed<'a>>,
+    /// Sizes and branches that depend on values which are not known, or modelled.
+    decisions: Vec<Decided<'a>>,
+    /// The same run with the most that such values can give.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most: Option<MostNeeded<'a>>,
     fits_on: Vec<FitsOn<'a>>,
+    /// Those alive at the peak sum to its category.
+    workspaces: Vec<Workspace>,
     /// The world that the run is a part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     world: Option<JsonWorld>,
@@ -51,6 +66,8 @@ struct Report<'a> {
     /// Only if frees waited for other streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     deferred_frees: Option<Deferred>,
+    /// Why the verdict does not say all.
+    warnings: &'a [String],
     notes: &'a [String],
 }
 
@@ -59,9 +76,13 @@ struct Gpu<'a> {
     name: &'a str,
     title: &'a str,
     memory_bytes: u64,
+    /// What other programs hold of it.
+    used_bytes: u64,
     context_bytes: u64,
     context_known: &'static str,
     compute_capability: String,
+    /// Whether the script's torch has kernels that run on it.
+    has_kernels: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -78,7 +99,10 @@ struct Peak<'a> {
     requested_bytes: u64,
     allocated_bytes: u64,
     reserved_bytes: u64,
+    /// All processes together, contexts included.
     device_bytes: u64,
+    /// The process that the rest is about, its context included.
+    process_bytes: u64,
     /// Modelled; part of `device_bytes`.
     nccl_bytes: u64,
     step: u64,
@@ -143,9 +167,90 @@ struct OutOfMemory<'a> {
 }
 
 #[derive(Serialize)]
+pub(crate) struct Unfinished<'a> {
+    /// `interrupted`, `timed_out`.
+    reason: &'static str,
+    signal: Option<&'a str>,
+    after_seconds: f64,
+}
+
+impl<'a> Unfinished<'a> {
+    pub(crate) fn of(unfinished: &'a crate::run::Unfinished) -> Unfinished<'a> {
+        Unfinished {
+            reason: unfinished.verdict().name(),
+            signal: unfinished.signal.as_deref(),
+            after_seconds: (unfinished.seconds * 1000.0).round() / 1000.0,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Unattributed<'a> {
+    bytes: u64,
+    why: &'a str,
+}
+
+#[derive(Serialize)]
+struct MostNeeded<'a> {
+    device_bytes: Option<u64>,
+    fits: bool,
+    is_same: bool,
+    failure: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Decided<'a> {
+    operator: &'a str,
+    file: Option<&'a str>,
+    line: Option<u64>,
+    library_file: Option<&'a str>,
+    library_line: Option<u64>,
+    why: &'a str,
+    assumed: &'a str,
+    count: u64,
+}
+
+impl<'a> Decided<'a> {
+    fn of(decision: &'a crate::Decision) -> Decided<'a> {
+        let (place, library) = (decision.place.as_ref(), decision.library.as_ref());
+        Decided {
+            operator: &decision.operator,
+            file: place.map(|(file, _)| file.as_str()),
+            line: place.map(|(_, line)| *line),
+            library_file: library.map(|(file, _)| file.as_str()),
+            library_line: library.map(|(_, line)| *line),
+            why: &decision.why,
+            assumed: &decision.assumed,
+            count: decision.count,
+        }
+    }
+}
+
+#[derive(Serialize)]
 struct FitsOn<'a> {
     name: &'a str,
     memory_bytes: u64,
+    /// `measured`, `replayed` or `likely`.
+    known: &'static str,
+}
+
+/// Work areas of one kind of call.
+#[derive(Serialize)]
+struct Workspace {
+    kind: &'static str,
+    /// `exact`, `modelled`, `measured` or `unknown`.
+    known: &'static str,
+    calls: Option<u64>,
+    largest_bytes: Option<u64>,
+    /// Of the allocated peak.
+    peak_bytes: Option<u64>,
+}
+
+impl Workspace {
+    fn of(row: workspaces::Row) -> Workspace {
+        let workspaces::Row { kind, known, calls, largest_bytes, peak_bytes } = row;
+        Workspace { kind, known, calls, largest_bytes, peak_bytes }
+    }
 }
 
 /// The run as JSON, with a line break at the end.
@@ -160,28 +265,27 @@ pub fn json(run: &Run) -> String {
             name: &card.name,
             title: &card.title,
             memory_bytes: card.memory_bytes,
+            used_bytes: card.used_bytes,
             context_bytes: card.context_bytes,
             context_known: if card.context_assumed { "assumed" } else { "measured" },
             compute_capability: format!(
                 "{}.{}",
                 card.compute_capability.0, card.compute_capability.1
             ),
+            has_kernels: card.has_kernels,
         }),
         software: Software {
             torch: &run.software.torch,
             cuda: &run.software.cuda,
             cudnn: &run.software.cudnn,
             python: &run.software.python,
-            workspaces: match run.workspaces {
-                Workspaces::Exact => "exact",
-                Workspaces::Modelled => "modelled",
-                Workspaces::None => "none",
-            },
+            workspaces: workspaces::known(&run.workspaces),
         },
         steps: run.steps,
         stopped: run.stopped,
         wall_seconds: (run.wall_seconds * 1000.0).round() / 1000.0,
         peak: peak(run),
+        processes: run.processes.iter().map(JsonProcess::of).collect(),
         floor_bytes: run.floor_bytes,
         body: run.anatomy.as_ref().map(Body::of).unwrap_or_default(),
         findings: findings(&run.findings),
@@ -190,14 +294,32 @@ pub fn json(run: &Run) -> String {
         budget_bytes: run.budget_bytes,
         baseline: run.against.as_ref().map(Against::of),
         failure: run.failure.as_deref(),
+        unfinished: run.unfinished.as_ref().map(Unfinished::of),
+        most: run.most.as_ref().map(|most| MostNeeded {
+            device_bytes: most.device_bytes,
+            fits: most.fits,
+            is_same: most.is_same,
+            failure: most.failure.as_deref(),
+        }),
+        decisions: run.decisions.iter().chain(&run.modelled).map(Decided::of).collect(),
+        unattributed: run
+            .unattributed
+            .as_ref()
+            .map(|rest| Unattributed { bytes: rest.bytes, why: &rest.why }),
         fits_on: run
             .fits_on
             .iter()
-            .map(|card| FitsOn { name: &card.name, memory_bytes: card.memory_bytes })
+            .map(|card| FitsOn {
+                name: &card.name,
+                memory_bytes: card.memory_bytes,
+                known: card.known.name(),
+            })
             .collect(),
+        workspaces: workspaces::rows(run).into_iter().map(Workspace::of).collect(),
         world,
         ranks: ranks.unwrap_or_default(),
         deferred_frees: run.deferred.as_ref().map(Deferred::of),
+        warnings: &run.warnings,
         notes: &run.notes,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");
@@ -213,6 +335,7 @@ fn peak(run: &Run) -> Option<Peak<'_>> {
         allocated_bytes: peak.allocated.bytes,
         reserved_bytes: peak.reserved.bytes,
         device_bytes: peak.device_bytes,
+        process_bytes: peak.process_bytes,
         nccl_bytes: peak.nccl_bytes,
         step: peak.allocated.step,
         phase: &peak.allocated.phase,

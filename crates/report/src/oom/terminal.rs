@@ -1,15 +1,17 @@
 //! Texts explained, for people: the verdict, whose the memory was, which advice helps, what it can be.
 
 use anatomy::Alike;
+use anstyle::Style;
 use oom::reconcile::{Contradiction, Reconciliation};
 use oom::{Amount, Known, Ledger, Refutation, Row, Solution};
 
 use super::{Sought, Texts, words};
 use crate::bytes;
 use crate::explain::operator;
+use crate::lines::Lines;
 use crate::sections::words::{bar, begin, place, sentence, share};
 use crate::sections::{COLUMNS, Section};
-use crate::terminal::{LABEL_WIDTH, Palette};
+use crate::terminal::Palette;
 
 /// Columns of a row's name, and of its bar.
 const NAME: usize = 32;
@@ -39,32 +41,28 @@ pub fn terminal(texts: &Texts, palette: Palette) -> String {
     }
     sections.push(Section { label: "also", rows: others(texts) });
     sections.push(Section { label: "next", rows: texts.next.clone() });
-    let style = palette.label;
-    let rows = sections.into_iter().flat_map(|Section { label, rows }| {
-        let labels = std::iter::once(label).chain(std::iter::repeat(""));
-        let row = |(label, row): (&str, String)| {
-            format!("{style}{label:LABEL_WIDTH$}{style:#}{row}").trim_end().to_owned() + "\n"
-        };
-        labels.zip(rows).map(row).collect::<Vec<String>>()
-    });
-    rows.fold(heading(texts, palette), |text, row| text + &row)
+    let mut lines = Lines::default();
+    let (style, word, sentence) = heading(texts, palette);
+    lines.styled(style, word, &format!("  {sentence}"));
+    for Section { label, rows } in sections {
+        lines.section(palette.label, label, rows);
+    }
+    lines.text()
 }
 
-fn heading(texts: &Texts, palette: Palette) -> String {
+fn heading(texts: &Texts, palette: Palette) -> (Style, &'static str, String) {
     let Some(entry) = texts.main() else {
         return match texts.reconciliation.as_ref().is_some_and(|all| !all.contradictions.is_empty())
         {
-            true => {
-                format!("{0}CONTRADICTION{0:#}  these figures cannot all be right\n", palette.bad)
-            }
-            false => format!("{0}EXPLAINED{0:#}  the figures, line by line\n", palette.good),
+            true => (palette.bad, "CONTRADICTION", "these figures cannot all be right".to_owned()),
+            false => (palette.good, "EXPLAINED", "the figures, line by line".to_owned()),
         };
     };
     let (style, word) = match entry.account.kind.is_refusal() {
         true => (palette.bad, "OUT OF MEMORY"),
         false => (palette.good, "IN USE"),
     };
-    format!("{style}{word}{style:#}  {}\n", words::verdict(entry))
+    (style, word, words::verdict(entry))
 }
 
 fn sentences(all: impl IntoIterator<Item = String>) -> Vec<String> {

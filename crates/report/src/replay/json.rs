@@ -12,6 +12,8 @@ struct Report<'a> {
     devices: &'a [u32],
     reproduces: bool,
     first_difference: Option<Difference<'a>>,
+    /// Why it differs, if the blocks at the end are not what the events leave.
+    contradiction: Option<Contradiction<'a>>,
     events: usize,
     recorded: Recorded<'a>,
     trials: Vec<Trial<'a>>,
@@ -19,6 +21,9 @@ struct Report<'a> {
     floor: Option<Floor<'a>>,
     ideal_bytes: Option<u64>,
     ideal_packed_bytes: Option<u64>,
+    /// What other programs are taken to hold of the card.
+    used_bytes: u64,
+    notes: &'a [String],
     exit_code: u8,
 }
 
@@ -27,6 +32,13 @@ struct Difference<'a> {
     event: usize,
     recorded: &'a str,
     replayed: &'a str,
+}
+
+#[derive(Serialize)]
+struct Contradiction<'a> {
+    event: usize,
+    recorded: &'a str,
+    at_the_end: &'a str,
 }
 
 #[derive(Serialize)]
@@ -64,6 +76,8 @@ struct Trial<'a> {
 #[derive(Serialize)]
 struct Floor<'a> {
     own_bytes: Option<u64>,
+    /// What is older than the trace, on that card: `recorded` or `modelled`.
+    own_start: &'static str,
     default_bytes: Option<u64>,
     best_bytes: Option<u64>,
     best_settings: Option<&'a str>,
@@ -83,18 +97,26 @@ pub fn json(replay: &Replay) -> String {
             recorded: &difference.recorded,
             replayed: &difference.replayed,
         }),
+        contradiction: replay.contradiction.as_ref().map(|found| Contradiction {
+            event: found.event,
+            recorded: &found.what,
+            at_the_end: found.found,
+        }),
         events: replay.events,
         recorded: recorded(replay),
         trials: trials(replay),
         floor_bytes: floor.and_then(|floor| floor.own_bytes),
         floor: floor.map(|floor| Floor {
             own_bytes: floor.own_bytes,
+            own_start: if floor.keeps_start { "recorded" } else { "modelled" },
             default_bytes: floor.default_bytes,
             best_bytes: floor.best.as_ref().map(|best| best.1),
             best_settings: floor.best.as_ref().map(|best| best.0.as_str()),
         }),
         ideal_bytes: replay.ideal.map(|ideal| ideal.bound_bytes),
         ideal_packed_bytes: replay.ideal.map(|ideal| ideal.packed_bytes),
+        used_bytes: replay.used_bytes,
+        notes: &replay.notes,
         exit_code: replay.exit_code,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");
@@ -108,7 +130,7 @@ fn recorded(replay: &Replay) -> Recorded<'_> {
         settings: &replay.settings,
         memory_bytes: replay.recorded_memory_bytes,
         context_bytes: replay.context_bytes,
-        context_known: if replay.context_assumed { "assumed" } else { "measured" },
+        context_known: if replay.context_known == "assumed" { "assumed" } else { "measured" },
         start_blocks: replay.start.0,
         start_bytes: replay.start.1,
         failed_requests: replay.failed_requests,

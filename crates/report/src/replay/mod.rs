@@ -27,6 +27,8 @@ pub struct Replay {
     pub events: usize,
     /// `None` if every block and segment is where it was recorded.
     pub first_difference: Option<Difference>,
+    /// Why the file cannot be reproduced, if it contradicts itself.
+    pub contradiction: Option<Contradiction>,
     /// Blocks in use before the first event, and their bytes.
     pub start: (usize, u64),
     /// Requests for which the recorded card had no room until the cache was emptied.
@@ -37,10 +39,16 @@ pub struct Replay {
     pub died: bool,
     /// The total of the card that was tried: as given, else as recorded.
     pub memory_bytes: Option<u64>,
-    /// What of it PyTorch cannot have.
+    /// Its name, if it was asked for by name.
+    pub card: String,
+    /// What the context of a process takes of it.
     pub context_bytes: u64,
-    /// Not recorded, but taken from the catalogue.
-    pub context_assumed: bool,
+    /// How that is known: `recorded`, `measured on such a card`, `assumed`.
+    pub context_known: &'static str,
+    /// What other programs hold of it.
+    pub used_bytes: u64,
+    /// How sizes were understood.
+    pub notes: Vec<String>,
     /// The row the verdict is about, if a card was named: the first, or the second if settings were named too.
     pub judged: Option<usize>,
     /// One for each settings tried; the first is as recorded.
@@ -62,6 +70,17 @@ pub struct Difference {
     pub recorded: String,
     /// What the replay did.
     pub replayed: String,
+}
+
+/// The blocks that a file lists at its end are not those that its events leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// Index of the event.
+    pub event: usize,
+    /// What was recorded.
+    pub what: String,
+    /// Whether its block is listed.
+    pub found: &'static str,
 }
 
 /// One row: a recording under some settings.
@@ -101,6 +120,8 @@ pub struct Refused {
 pub struct Floor {
     /// Under the recorded settings.
     pub own_bytes: Option<u64>,
+    /// There the blocks older than the trace are where they were recorded; else that is modelled.
+    pub keeps_start: bool,
     /// Under the defaults of its torch.
     pub default_bytes: Option<u64>,
     /// Under the settings that need least, with their text.

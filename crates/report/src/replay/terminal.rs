@@ -1,63 +1,79 @@
 //! A replay as text: the verdict, one row per settings, the smallest card.
 
 use crate::bytes;
-use crate::replay::{Replay, Trial};
+use crate::lines::Lines;
+use crate::replay::{Contradiction, Replay, Trial};
+use crate::run::memory_text;
 use crate::terminal::Palette;
-
-/// Columns of the labels on the left.
-const LABEL_WIDTH: usize = 9;
 
 /// The whole report.
 pub fn terminal(replay: &Replay, palette: Palette) -> String {
-    let mut text = verdict(replay, palette);
+    let mut lines = Lines::default();
+    verdict(replay, palette, &mut lines);
     if replay.first_difference.is_some() {
-        return text;
+        return lines.text();
     }
-    text += &format!("\n{}\n", table(replay, palette));
-    let mut line = |label: &str, content: &str| {
-        let style = palette.label;
-        text += &format!("{style}{label:LABEL_WIDTH$}{style:#}{content}\n");
-    };
+    lines.add("");
+    table(replay, palette, &mut lines);
+    lines.add("");
+    let mut line = |label: &str, content: &str| lines.section(palette.label, label, [content]);
     floor(replay, &mut line);
     notes(replay, &mut line);
-    text
+    lines.text()
 }
 
-fn verdict(replay: &Replay, palette: Palette) -> String {
+fn verdict(replay: &Replay, palette: Palette, lines: &mut Lines) {
     let what =
         format!("{} events of device {}, torch {}", replay.events, replay.device, torch(replay));
     if let Some(difference) = &replay.first_difference {
-        let style = palette.bad;
-        return format!(
-            "{style}DIFFERS{style:#}  {what}: first at event {}\n\
-             recorded  {}\nreplayed  {}\n",
-            difference.event, difference.recorded, difference.replayed
-        );
+        let first = format!("  {what}: first at event {}", difference.event);
+        lines.styled(palette.bad, "DIFFERS", &first);
+        lines.add(&format!("recorded  {}", difference.recorded));
+        lines.add(&format!("replayed  {}", difference.replayed));
+        for line in replay.contradiction.as_ref().map(contradicts).unwrap_or_default().lines() {
+            lines.add(line);
+        }
+        return;
     }
     let same = format!("{what}: every block and segment is where PyTorch put it");
     let judged = replay.judged.and_then(|row| replay.trials.get(row));
     let (Some(memory), Some(trial)) = (replay.memory_bytes, judged) else {
-        let style = palette.good;
-        return format!("{style}REPRODUCED{style:#}  {same}\n");
+        lines.styled(palette.good, "REPRODUCED", &format!("  {same}"));
+        return;
     };
-    let card = bytes::text(memory);
+    let memory = memory_text(memory, replay.used_bytes);
+    let card = match replay.card.as_str() {
+        "" => memory,
+        card => format!("{card} with {memory}"),
+    };
     let under = match trial.settings.as_str() {
         "" => "the default settings".to_owned(),
         settings => format!("`{settings}`"),
     };
+    let into = if replay.card.is_empty() { "into " } else { "" };
     let (style, word, sentence) = match trial.refused {
-        None => (palette.good, "FITS", format!("into {card} under {under}")),
+        None => (palette.good, "FITS", format!("{into}{card} under {under}")),
         Some(refused) => (
             palette.bad,
             "DOES NOT FIT",
             format!(
-                "into {card} under {under}: event {} finds no {}",
+                "{into}{card} under {under}: event {} finds no {}",
                 refused.event,
                 bytes::text(refused.tried_bytes)
             ),
         ),
     };
-    format!("{style}{word}{style:#}  {sentence}\n{same}\n")
+    lines.styled(style, word, &format!("  {sentence}"));
+    lines.add(&same);
+}
+
+fn contradicts(found: &Contradiction) -> String {
+    let Contradiction { event, what, found } = found;
+    format!(
+        "why       the file contradicts itself: after event {event} (`{what}`) its block is {found} at the \
+         end\n          the blocks at the end are not what these events leave: was the history stopped \
+         before the snapshot was written, or the trace cut?\n"
+    )
 }
 
 fn torch(replay: &Replay) -> &str {
@@ -65,14 +81,13 @@ fn torch(replay: &Replay) -> &str {
 }
 
 /// A header, then one row per settings, numbers right-aligned.
-fn table(replay: &Replay, palette: Palette) -> String {
+fn table(replay: &Replay, palette: Palette, lines: &mut Lines) {
     let has_card = replay.memory_bytes.is_some();
     let mut rows = vec![header(has_card)];
     rows.extend(replay.trials.iter().enumerate().map(|(index, trial)| row(index, trial, has_card)));
     let columns = rows[0].len();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {
         let mut line = format!("{:<first$}", row[0], first = widths[0]);
         for column in 1..columns {
@@ -83,9 +98,8 @@ fn table(replay: &Replay, palette: Palette) -> String {
             };
         }
         let style = if index == 0 { palette.label } else { anstyle::Style::new() };
-        text += &format!("{style}{}{style:#}\n", line.trim_end());
+        lines.styled(style, &line, "");
     }
-    text
 }
 
 fn header(has_card: bool) -> Vec<String> {
@@ -120,19 +134,27 @@ fn row(index: usize, trial: &Trial, has_card: bool) -> Vec<String> {
 }
 
 fn floor(replay: &Replay, line: &mut impl FnMut(&str, &str)) {
-    let known = if replay.context_assumed { "assumed" } else { "recorded" };
-    let context = format!("context of {} ({known})", bytes::text(replay.context_bytes));
+    let known = replay.context_known;
+    let mut context = format!("context of {} ({known})", bytes::text(replay.context_bytes));
+    if replay.used_bytes != 0 {
+        context += &format!(" and {} in use by others", bytes::text(replay.used_bytes));
+    }
     if let Some(floor) = &replay.floor {
-        let size = |bytes: Option<u64>| bytes.map_or("none does".to_owned(), bytes::text);
+        let size = |bytes: Option<u64>| bytes.map_or("none does".to_owned(), bytes::text_up);
         let own = size(floor.own_bytes);
+        let modelled = if floor.keeps_start { "" } else { " *" };
         let star = if replay.start.0 == 0 { "" } else { " *" };
-        line("smallest", &format!("card: {own}{star} under its own settings, with a {context}"));
+        line(
+            "smallest",
+            &format!("card: {own}{modelled} under its own settings, with a {context}"),
+        );
         if floor.default_bytes != floor.own_bytes {
             line("", &format!("{}{star} under the default settings", size(floor.default_bytes)));
         }
         match &floor.best {
             Some((settings, bytes)) => {
-                line("", &format!("{}{star} under `{settings}`, the least", bytes::text(*bytes)));
+                let least = bytes::text_up(*bytes);
+                line("", &format!("{least}{star} under `{settings}`, the least"));
             }
             None => line("", "none of the other settings needs less"),
         }
@@ -172,6 +194,7 @@ fn notes(replay: &Replay, line: &mut impl FnMut(&str, &str)) {
         };
         line("note", &format!("{requests} failed when it was recorded; {rest}"));
     }
+    replay.notes.iter().for_each(|note| line("note", note));
     if replay.trials.iter().any(|trial| trial.settings.contains("garbage_collection")) {
         line("note", "garbage is collected only under a limit, here 95 % of the card");
     }

@@ -93,6 +93,8 @@ fn word(name: &'static str) -> &'static str {
         "cached_fragments" => "fragments",
         "waiting" => "waiting for a stream",
         "nccl" => "NCCL",
+        "others" => "other processes",
+        "programs" => "other programs",
         other => other,
     }
 }

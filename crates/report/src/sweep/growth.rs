@@ -1,6 +1,9 @@
 //! How the peak and its causes grow with a knob, in one sentence each.
 
+use anstyle::Style;
+
 use super::Scaling;
+use crate::lines::Lines;
 use crate::sections::COLUMNS;
 use crate::sections::words::sentence;
 
@@ -8,19 +11,14 @@ use crate::sections::words::sentence;
 const NEAR: f64 = 0.05;
 
 /// `growth   the peak is linear in batch; attention-matrices are 0.4 % of it and quadratic in tokens`
-pub(super) fn growth(all: &[Scaling]) -> String {
-    let mut text = String::new();
+pub(super) fn growth(all: &[Scaling], lines: &mut Lines) {
     let mut knobs: Vec<&str> = all.iter().map(|scaling| scaling.knob.as_str()).collect();
     knobs.dedup();
     for knob in knobs {
         let of: Vec<&Scaling> = all.iter().filter(|scaling| scaling.knob == knob).collect();
         let parts: Vec<String> = of.iter().map(|scaling| part(scaling)).collect();
-        for (index, row) in sentence(&parts.join("; "), COLUMNS).iter().enumerate() {
-            let label = if index == 0 { "growth" } else { "" };
-            text += &format!("{label:9}{row}\n");
-        }
+        lines.section(Style::new(), "growth", sentence(&parts.join("; "), COLUMNS));
     }
-    text
 }
 
 fn part(scaling: &Scaling) -> String {
@@ -64,9 +62,10 @@ mod tests {
             scaling(Some("attention-matrices"), 2.02, 0.004, false),
             scaling(Some("model-state"), 0.0, 0.6, true),
         ];
-        let text = growth(&all);
+        let mut lines = Lines::default();
+        growth(&all, &mut lines);
         assert_eq!(
-            text.split_whitespace().collect::<Vec<_>>().join(" "),
+            lines.text().split_whitespace().collect::<Vec<_>>().join(" "),
             "growth the allocated peak is linear in groups; attention-matrices: 0.4 % of it, quadratic in \
              groups (fitted); model-state: 60 % of it, constant whatever groups"
         );

@@ -7,6 +7,7 @@ use fit::grid::How;
 use serde::Serialize;
 
 use super::Sweep;
+use crate::json::Unfinished;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -19,6 +20,8 @@ struct Report<'a> {
     fewest: Vec<Fewest<'a>>,
     scaling: Vec<Scaling<'a>>,
     trials: Trials,
+    /// What ended the sweep before it was over: points that are `not_run` are not known.
+    unfinished: Option<Unfinished<'a>>,
     wall_seconds: f64,
     notes: &'a [String],
 }
@@ -33,6 +36,7 @@ struct Knob<'a> {
 struct Gpu<'a> {
     name: &'a str,
     memory_bytes: u64,
+    used_bytes: u64,
     context_bytes: u64,
 }
 
@@ -57,6 +61,8 @@ struct Largest<'a> {
     peak_reserved_bytes: u64,
     device_bytes: u64,
     at_end_of_range: bool,
+    /// Whether a larger value may fit, since the search was ended.
+    unfinished: bool,
     failure: Option<&'a str>,
 }
 
@@ -98,6 +104,7 @@ pub fn json(sweep: &Sweep) -> String {
             .map(|card| Gpu {
                 name: &card.name,
                 memory_bytes: card.memory_bytes,
+                used_bytes: card.used_bytes,
                 context_bytes: card.context_bytes,
             })
             .collect(),
@@ -116,6 +123,7 @@ pub fn json(sweep: &Sweep) -> String {
             })
             .collect(),
         trials: Trials { run: sweep.run, remembered: sweep.remembered },
+        unfinished: sweep.unfinished.as_ref().map(Unfinished::of),
         wall_seconds: sweep.wall_seconds,
         notes: &sweep.notes,
     };
@@ -128,6 +136,7 @@ fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
         Verdict::Fits => ("fits", None),
         Verdict::DoesNotFit => ("does_not_fit", None),
         Verdict::Failed(why) => ("script_failed", Some(why.as_str())),
+        Verdict::NotRun => ("not_run", None),
     };
     Point {
         values: names.zip(point.values.iter().map(String::as_str)).collect(),
@@ -139,6 +148,7 @@ fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
         device_bytes: taken(&point.peaks, &sweep.cards[point.card]),
         how: match point.how {
             How::Run => "run",
+            How::Implied => "implied",
             How::Predicted => "predicted",
         },
     }
@@ -159,6 +169,7 @@ fn largest<'a>(sweep: &'a Sweep, row: &'a super::Row) -> Largest<'a> {
         peak_reserved_bytes: row.largest.peaks.reserved,
         device_bytes: taken(&row.largest.peaks, card),
         at_end_of_range: row.largest.at_end_of_range,
+        unfinished: row.largest.unfinished,
         failure: row.largest.failure.as_deref(),
     }
 }

@@ -7,6 +7,8 @@ mod terminal;
 use fit::grid::Point;
 use fit::largest::Largest;
 
+use crate::run::Unfinished;
+
 pub use json::json;
 pub use terminal::terminal;
 
@@ -26,6 +28,8 @@ pub struct Card {
     pub name: String,
     /// Total memory.
     pub memory_bytes: u64,
+    /// What other programs hold of it.
+    pub used_bytes: u64,
     /// What a process needs before its first tensor.
     pub context_bytes: u64,
 }
@@ -86,6 +90,8 @@ pub struct Sweep {
     pub run: usize,
     /// Trials whose answer was remembered.
     pub remembered: usize,
+    /// What ended the sweep before it was over, if something did.
+    pub unfinished: Option<Unfinished>,
     /// From start to end.
     pub wall_seconds: f64,
     /// What the reader should know.

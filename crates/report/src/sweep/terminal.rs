@@ -1,79 +1,92 @@
 //! The sweep as text: the largest values, then the matrix.
 
+use fit::Verdict;
 use fit::grid::{How, Point};
-use fit::{Peaks, Verdict};
+
+use anstyle::Style;
 
 use super::{Fewest, Row, Sweep};
 use crate::bytes;
+use crate::lines::Lines;
+use crate::run::memory_text;
 use crate::terminal::Palette;
 
 /// The whole answer.
 pub fn terminal(sweep: &Sweep, palette: Palette) -> String {
-    let mut text = String::new();
+    let mut lines = Lines::default();
+    if let Some(unfinished) = &sweep.unfinished {
+        let rest = format!("  {}: what is marked ? was not run", unfinished.how());
+        lines.styled(palette.bad, "INTERRUPTED", &rest);
+    }
     for row in &sweep.largest {
-        text += &largest(sweep, row, palette);
+        let (style, word, rest) = largest(sweep, row, palette);
+        lines.section(style, word, [rest]);
     }
     for row in &sweep.fewest {
-        text += &fewest(sweep, row, palette);
+        let (style, word, rest) = fewest(sweep, row, palette);
+        lines.section(style, word, [rest]);
     }
     if !sweep.points.is_empty() {
-        text += &matrix(sweep, palette);
+        matrix(sweep, palette, &mut lines);
     }
-    text += &super::growth::growth(&sweep.scaling);
-    text += &format!(
-        "trials   {} run, {} remembered, {:.1} s\n",
-        sweep.run, sweep.remembered, sweep.wall_seconds
-    );
-    sweep.notes.iter().fold(text, |text, note| text + &format!("note     {note}\n"))
+    super::growth::growth(&sweep.scaling, &mut lines);
+    let trials =
+        format!("{} run, {} remembered, {:.1} s", sweep.run, sweep.remembered, sweep.wall_seconds);
+    lines.section(Style::new(), "trials", [trials]);
+    for note in &sweep.notes {
+        lines.section(Style::new(), "note", note.lines());
+    }
+    lines.text()
 }
 
-fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> String {
+fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> (Style, &'static str, String) {
     let card = &sweep.cards[row.largest.card];
     let others: String =
         row.others.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     let place = format!("{}{others}", card.name);
     let Some(value) = row.largest.value else {
-        let bad = palette.bad;
+        if row.largest.unfinished {
+            return (palette.bad, "?", format!("{place}: the search is unfinished"));
+        }
         let why = match &row.largest.failure {
             Some(why) => format!("the script failed: {}", why.lines().next().unwrap_or_default()),
-            None => format!("no value fits its {}", bytes::text(card.memory_bytes)),
+            None => {
+                format!("no value fits its {}", memory_text(card.memory_bytes, card.used_bytes))
+            }
         };
-        return format!("{bad}{:9}{bad:#}{place}: {why}\n", "NONE");
+        return (palette.bad, "NONE", format!("{place}: {why}"));
     };
-    let good = palette.good;
     let needs = bytes::text(row.largest.peaks.reserved + card.context_bytes);
     let end = match (&row.largest.failure, row.largest.at_end_of_range) {
         (Some(why), _) => {
             format!("; beyond it the script fails: {}", why.lines().next().unwrap_or_default())
         }
+        _ if row.largest.unfinished => {
+            "; a larger one may fit: the search is unfinished".to_owned()
+        }
         (None, true) => "; the range ends here, not the memory".to_owned(),
         (None, false) => String::new(),
     };
-    format!(
-        "{good}{:9}{good:#}{place}: {} {value} needs {needs} of {}{end}\n",
-        "LARGEST",
-        row.knob,
-        bytes::text(card.memory_bytes)
-    )
+    let memory = bytes::text(card.memory_bytes);
+    let rest = format!("{place}: {} {value} needs {needs} of {memory}{end}", row.knob);
+    (palette.good, "LARGEST", rest)
 }
 
-fn fewest(sweep: &Sweep, row: &Fewest, palette: Palette) -> String {
+fn fewest(sweep: &Sweep, row: &Fewest, palette: Palette) -> (Style, &'static str, String) {
     let others: String =
         row.others.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     let place = format!("{}{others}", sweep.cards[row.card].name);
-    let (style, word, answer) = match row.ranks {
-        Some(ranks) => (
-            palette.good,
-            "FEWEST",
-            format!("{ranks} cards are the fewest that fit, of those tried"),
-        ),
-        None => (palette.bad, "NONE", "no world that was tried fits".to_owned()),
-    };
-    format!("{style}{word:9}{style:#}{place}: {answer}\n")
+    match row.ranks {
+        Some(ranks) => {
+            let rest = format!("{place}: {ranks} cards are the fewest that fit, of those tried");
+            (palette.good, "FEWEST", rest)
+        }
+        None => (palette.bad, "NONE", format!("{place}: no world that was tried fits")),
+    }
 }
 
 /// A row per combination, a column per card.
-fn matrix(sweep: &Sweep, palette: Palette) -> String {
+fn matrix(sweep: &Sweep, palette: Palette, lines: &mut Lines) {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let names = sweep.knobs.iter().map(|knob| knob.name.clone());
     let cards = sweep.cards.iter().map(|card| card.name.clone());
@@ -86,8 +99,15 @@ fn matrix(sweep: &Sweep, palette: Palette) -> String {
     }
     for values in combinations {
         let of: Vec<&Point> = sweep.points.iter().filter(|point| &point.values == values).collect();
-        let most = of.iter().map(|point| point.peaks).max_by_key(|peaks: &Peaks| peaks.reserved);
-        let needs = most.map_or_else(String::new, |peaks| bytes::text(peaks.reserved));
+        let known = of.iter().filter(|point| point.is_known());
+        let most = known.max_by_key(|point| (!point.is_cut_short, point.peaks.reserved));
+        let needs = most.map_or_else(
+            || "?".to_owned(),
+            |point| {
+                let more = if point.is_cut_short { "> " } else { "" };
+                format!("{more}{}", bytes::text(point.peaks.reserved))
+            },
+        );
         let cells = (0..sweep.cards.len()).map(|card| {
             of.iter().find(|point| point.card == card).map_or("", |point| cell(point)).to_owned()
         });
@@ -96,26 +116,27 @@ fn matrix(sweep: &Sweep, palette: Palette) -> String {
     let widths: Vec<usize> = (0..rows[0].len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
         .collect();
-    let mut text = String::new();
     for (number, row) in rows.iter().enumerate() {
-        let style = if number == 0 { palette.label } else { anstyle::Style::new() };
+        let style = if number == 0 { palette.label } else { Style::new() };
         let cells =
             row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}", width = *width));
         let line = cells.collect::<Vec<_>>().join("  ");
-        text += &format!("{style}{}{style:#}\n", line.trim_end());
+        lines.styled(style, &line, "");
     }
     if sweep.points.iter().any(|point| point.how == How::Predicted) {
-        text += "~ predicted by a law that other runs follow; one such point per row was run to check it\n";
+        lines.add(
+            "~ predicted by a law that other runs follow; one such point per row was run to check it",
+        );
     }
-    text
 }
 
 fn cell(point: &Point) -> &'static str {
     match (&point.verdict, point.how) {
-        (Verdict::Fits, How::Run) => "fits",
+        (Verdict::Fits, How::Run | How::Implied) => "fits",
         (Verdict::Fits, How::Predicted) => "~fits",
-        (Verdict::DoesNotFit, How::Run) => "–",
+        (Verdict::DoesNotFit, How::Run | How::Implied) => "–",
         (Verdict::DoesNotFit, How::Predicted) => "~–",
         (Verdict::Failed(_), _) => "failed",
+        (Verdict::NotRun, _) => "?",
     }
 }
