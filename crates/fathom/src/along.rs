@@ -16,7 +16,7 @@ pub(crate) fn fewest(answer: &Sweep) -> Vec<Fewest> {
         others.map(|(_, pair)| pair).collect::<Vec<_>>()
     };
     let mut rows: Vec<Fewest> = Vec::new();
-    for point in &answer.points {
+    for point in answer.points.iter().filter(|point| point.verdict != Verdict::NotRun) {
         let others = others_of(point);
         let found = rows.iter().position(|row| row.card == point.card && row.others == others);
         let row = found.unwrap_or_else(|| {
@@ -34,9 +34,10 @@ pub(crate) fn fewest(answer: &Sweep) -> Vec<Fewest> {
 pub(crate) fn scaling(answer: &Sweep) -> Vec<Scaling> {
     let mut all = Vec::new();
     for (at, knob) in answer.knobs.iter().enumerate() {
+        // On a card libraries may take less: runs without a limit are alike.
         let ran = answer.points.iter().filter(|point| {
-            point.card == 0 && point.how == grid::How::Run && point.verdict != Verdict::DoesNotFit
-                || point.card == 0 && answer.cards[0].memory_bytes < point.peaks.allocated
+            let failed = matches!(point.verdict, Verdict::Failed(_));
+            point.card == 0 && point.unlimited.is_some() && !failed
         });
         let Some(first) = ran.clone().next() else { continue };
         let same = |point: &&grid::Point| {
@@ -49,7 +50,7 @@ pub(crate) fn scaling(answer: &Sweep) -> Vec<Scaling> {
         };
         let mut line: Vec<(i64, u64)> = ran
             .filter(same)
-            .filter_map(|point| Some((point.values[at].parse().ok()?, point.peaks.allocated)))
+            .filter_map(|point| Some((point.values[at].parse().ok()?, point.unlimited?.allocated)))
             .collect();
         line.sort_unstable();
         line.dedup_by_key(|point| point.0);

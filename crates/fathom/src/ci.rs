@@ -1,15 +1,21 @@
 //! Where CI looks for an answer: a job summary, annotations, Markdown, JUnit's XML.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
 use report::check::{Annotation, Check, annotation, junit, markdown};
 
 use crate::cli::OutletArguments;
+use crate::outputs::{Asked, Outputs};
+use crate::screen;
 
 impl OutletArguments {
+    /// The outputs that they ask for.
+    pub(crate) fn asked(&self) -> [Asked<'_>; 2] {
+        [("--markdown", self.markdown.as_deref()), ("--junit", self.junit.as_deref())]
+    }
+
     /// The same from any working folder.
     pub(crate) fn absolute(&self) -> OutletArguments {
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -21,33 +27,29 @@ impl OutletArguments {
 }
 
 /// Writes what was asked for, and what a runner of GitHub takes by itself.
-pub(crate) fn publish(checks: &[Check], outlets: &OutletArguments) -> Result<()> {
-    let write = |path: &PathBuf, text: String| {
-        fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
-    };
-    outlets.markdown.iter().try_for_each(|path| write(path, markdown(checks)))?;
-    outlets.junit.iter().try_for_each(|path| write(path, junit(checks)))?;
+pub(crate) fn publish(checks: &[Check], outlets: &OutletArguments, outputs: &mut Outputs) {
+    outlets.markdown.iter().for_each(|path| outputs.file(path, markdown(checks)));
+    outlets.junit.iter().for_each(|path| outputs.file(path, junit(checks)));
     let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
     if let Some(path) = summary {
         let file = OpenOptions::new().append(true).create(true).open(&path);
         // The answer itself matters more than a copy of it.
         if let Err(error) = file.and_then(|mut file| file.write_all(markdown(checks).as_bytes())) {
-            eprintln!("fathom: the job summary could not be written: {error}");
+            screen::say(&format!("fathom: the job summary could not be written: {error}"));
         }
     }
-    Ok(())
 }
 
 /// Lines for a runner of GitHub; none elsewhere.
-pub(crate) fn annotations(checks: &[Check]) -> Vec<String> {
+pub(crate) fn annotations(checks: &[Check]) -> String {
     if std::env::var("GITHUB_ACTIONS").as_deref() != Ok("true") {
-        return Vec::new();
+        return String::new();
     }
     let root = std::env::var_os("GITHUB_WORKSPACE").map(PathBuf::from);
     let here = std::env::current_dir().unwrap_or_default();
     let root = root.unwrap_or_else(|| here.clone());
     let all = checks.iter().filter_map(annotation);
-    all.map(|annotation| from_root(annotation, &here, &root).to_string()).collect()
+    all.map(|annotation| format!("{}\n", from_root(annotation, &here, &root))).collect()
 }
 
 /// Files are named from the root of the repository; those outside of it have no place there.

@@ -1,6 +1,6 @@
 //! From a recording to its anatomy: replayed under its own settings, then taken apart.
 
-use allocator::{Outcome, Requests, Settings, Timeline, floor, reproduce};
+use allocator::{Outcome, Requests, Settings, Start, Timeline, floor, reproduce};
 use anatomy::Anatomy;
 use recording::Recording;
 use report::Deferred;
@@ -11,12 +11,12 @@ pub(crate) fn dissect(recording: &Recording) -> Result<(Anatomy, Vec<String>), S
     let result = reproduce(recording, &settings);
     let mut notes = Vec::new();
     if let Some(difference) = result.difference {
-        let all = recording.events.len();
-        notes.push(match difference.event < all {
+        let all = recording.trace_length();
+        notes.push(match difference.event < recording.events.len() {
             true => format!(
                 "the replay is not what was recorded from event {} of {all} on: who holds the memory \
                  is known up to there",
-                difference.event
+                recording.trace_number(difference.event)
             ),
             false => "the replay ends with other blocks than were recorded".to_owned(),
         });
@@ -33,7 +33,7 @@ pub(crate) fn smallest_card(recording: &Recording) -> Option<u64> {
     let settings = Settings::of(&recording.about).ok()?;
     let is_whole = recording.about.complete && reproduce(recording, &settings).difference.is_none();
     let requests = Requests::of(recording, &settings);
-    if is_whole { floor(&requests, &settings) } else { None }
+    if is_whole { floor(&requests, &settings, Start::Kept) } else { None }
 }
 
 /// What of the peak depends on when other streams are done; `None` if no free waited for one.

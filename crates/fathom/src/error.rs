@@ -30,9 +30,10 @@ impl std::error::Error for Hinted {}
 pub(crate) fn text(error: &anyhow::Error) -> String {
     let (red, plain) = (AnsiColor::Red.on_default().bold(), Style::new().bold());
     let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
-    let mut text = format!("{red}error{red:#}: {}", causes.join(": "));
+    // File names and what other programs said are in there.
+    let mut text = format!("{red}error{red:#}: {}", report::clean(&causes.join(": ")));
     if let Some(hinted) = error.downcast_ref::<Hinted>() {
-        text += &format!("\n\n{plain}hint{plain:#}: {}", hinted.hint);
+        text += &format!("\n\n{plain}hint{plain:#}: {}", report::clean(&hinted.hint));
     }
     text
 }

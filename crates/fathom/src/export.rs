@@ -1,13 +1,13 @@
 //! A recording written as a memory snapshot of PyTorch.
 
-use std::fs;
 use std::path::Path;
 
 use allocator::{Settings, reproduce};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use recording::{Recording, Segment};
 
 use crate::error::Hinted;
+use crate::outputs;
 
 /// Writes the snapshot; gives what the reader should know about it.
 pub(crate) fn write(recording: &Recording, from: &Path, to: &Path) -> Result<Option<String>> {
@@ -22,7 +22,7 @@ pub(crate) fn write(recording: &Recording, from: &Path, to: &Path) -> Result<Opt
     let finish = finish(recording);
     let known = finish.as_deref().filter(|segments| adds_up(segments));
     let snapshot = snapshot::from_recording(recording, known.unwrap_or_default());
-    fs::write(to, snapshot::write(&snapshot)).with_context(|| format!("cannot write `{name}`"))?;
+    outputs::write(to, &snapshot::write(&snapshot))?;
     let lost = "what was there at the end is not known: the snapshot has events only";
     Ok(known.is_none().then(|| lost.to_owned()))
 }
@@ -52,6 +52,8 @@ fn has_sum(mut sizes: impl Iterator<Item = u64>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const PROGRAM: &str = "torch 2.15.0\nsegment_alloc 0x1000000 20971520\nalloc 0x1000000 4194304\n\

@@ -9,6 +9,7 @@ use report::{Against, Run, Verdict};
 
 use crate::error::Hinted;
 use crate::settings::Settings;
+use crate::{outputs, screen};
 
 /// A baseline is a few KiB; what is larger is something else.
 const LARGEST: u64 = 1 << 20;
@@ -21,8 +22,15 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Reads the baseline, if there is to be one: what is wrong with it is said before anything runs.
+    /// Reads the baseline, or makes room for a new one: what is wrong with it is said before anything runs.
     pub(crate) fn open(settings: &Settings, save: Option<&Path>) -> Result<Gate> {
+        if let Some(path) = save {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)
+                    .with_context(|| format!("cannot make `{}`", folder.display()))?;
+            }
+            outputs::check("--save-baseline", path)?;
+        }
         let path = settings.baseline.as_deref().filter(|_| save.is_none());
         let against =
             path.map(|path| Ok::<_, anyhow::Error>((path.to_owned(), read(path, settings)?)));
@@ -59,15 +67,10 @@ impl Gate {
                 let hint = "a baseline needs a script that uses it";
                 return Err(Hinted::error(format!("{why}: the script did not use the GPU"), hint));
             }
-            eprintln!("fathom: {why}: the run did not come to its end on the card");
+            screen::say(&format!("fathom: {why}: the run did not come to its end on the card"));
             return Ok(None);
         };
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make `{}`", folder.display()))?;
-        }
-        fs::write(path, gate::write(&baseline))
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        outputs::write(path, gate::write(&baseline).as_bytes())?;
         Ok(Some(path))
     }
 }

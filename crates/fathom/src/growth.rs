@@ -44,7 +44,10 @@ pub(crate) fn add_causes(answer: &mut Sweep, runner: &mut OnPhantom) -> Result<(
 
 /// Values of all knobs for some runs that differ in one of them alone.
 fn values(answer: &Sweep, at: usize) -> Vec<Vec<String>> {
-    let went = answer.points.iter().filter(|point| !matches!(point.verdict, Verdict::Failed(_)));
+    let went = answer
+        .points
+        .iter()
+        .filter(|point| !matches!(point.verdict, Verdict::Failed(_) | Verdict::NotRun));
     let Some(first) = went.clone().next() else { return Vec::new() };
     let numbers: BTreeSet<i64> = went
         .filter(|point| {

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use anyhow::Result;
-use recording::Recording;
+use recording::{BlockState, Recording};
 
 use crate::error::Hinted;
 
@@ -117,7 +117,8 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     })
 }
 
-/// The recording of a device; without a number, of the one with most events.
+/// The recording of a device; without a number, of the one with most events, else with most memory. It
+/// may be a state without a trace: see [`need_trace`].
 pub(crate) fn choose(
     recordings: Vec<Recording>,
     path: &Path,
@@ -128,7 +129,10 @@ pub(crate) fn choose(
     let found = match device {
         Some(device) => recordings.into_iter().find(|recording| recording.about.device == device),
         // Of two with as many, the first.
-        None => recordings.into_iter().rev().max_by_key(|recording| recording.events.len()),
+        None => recordings
+            .into_iter()
+            .rev()
+            .max_by_key(|recording| (recording.trace_length(), held(recording).1)),
     };
     let name = path.display();
     let recording = found.ok_or_else(|| match (device, numbers.is_empty()) {
@@ -141,13 +145,43 @@ pub(crate) fn choose(
             RECORD_HISTORY,
         ),
     })?;
-    if recording.events.is_empty() {
+    if recording.trace_length() == 0 && held(&recording).2 == 0 {
         return Err(Hinted::error(
             format!("`{name}` holds no events: history was not enabled, or was cleared"),
             RECORD_HISTORY,
         ));
     }
     Ok(recording)
+}
+
+/// Refuses a state without a trace: there is nothing to replay.
+pub(crate) fn need_trace(recording: &Recording, path: &Path) -> Result<()> {
+    if recording.trace_length() != 0 {
+        return Ok(());
+    }
+    let name = path.display();
+    let (blocks, used, reserved) = held(recording);
+    let size = report::bytes::text;
+    Err(Hinted::error(
+        format!(
+            "`{name}` is a snapshot of a state without a trace: {blocks} blocks in use ({} of {} \
+             reserved) and no events to replay",
+            size(used),
+            size(reserved)
+        ),
+        format!("`fathom explain {name}` says who holds this memory; {RECORD_HISTORY}"),
+    ))
+}
+
+/// Blocks in use at the end, their bytes, and the bytes of all segments. A file may say any numbers.
+fn held(recording: &Recording) -> (usize, u64, u64) {
+    let blocks = recording.finish.iter().flat_map(|segment| &segment.blocks);
+    let used = blocks.filter(|block| block.state != BlockState::Inactive);
+    let (count, bytes) =
+        used.fold((0, 0u64), |(count, bytes), block| (count + 1, bytes.saturating_add(block.size)));
+    let segments = recording.finish.iter();
+    let reserved = segments.fold(0u64, |sum, segment| sum.saturating_add(segment.size));
+    (count, bytes, reserved)
 }
 
 fn devices(numbers: &[String]) -> String {

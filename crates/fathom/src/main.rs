@@ -1,10 +1,16 @@
 //! The command: flags, files, processes and exit codes. Everything else is in the other crates.
 
+// A reader who has gone ends nothing, and names of strangers do nothing: see `screen`.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod along;
+mod bound;
 mod cache;
+mod card;
 mod ci;
 mod cli;
 mod commands;
+mod compiler;
 mod configs;
 mod dissect;
 mod error;
@@ -16,19 +22,23 @@ mod growth;
 mod launch;
 mod load;
 mod outcome;
+mod outputs;
 mod page;
 mod place;
 mod progress;
 mod python;
 mod ranks;
 mod runner;
+mod screen;
 mod scripts;
+mod session;
 mod settings;
 mod shortage;
 mod stubs;
 mod texts;
 mod trials;
 mod vary;
+mod visible;
 mod warm;
 mod world;
 
@@ -39,6 +49,9 @@ use clap::Parser;
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    if std::env::args_os().next().is_some_and(|name| name == session::KEEPER) {
+        return ExitCode::from(u8::from(session::keep().is_err()));
+    }
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(arguments) => commands::run(&arguments),
@@ -57,7 +70,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            anstream::eprintln!("{}", error::text(&error));
+            screen::say_styled(&error::text(&error));
             ExitCode::from(2)
         }
     }

@@ -12,11 +12,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
-use report::{Rank, Ranks, Run, Verdict};
+use report::{Rank, Ranks, Run, Unfinished, Verdict};
 use serde::Deserialize;
 
 use crate::launch::Launch;
 use crate::outcome;
+use crate::screen;
+use crate::session::{self, Folder};
 use crate::settings::Settings;
 use crate::world::World;
 
@@ -46,6 +48,8 @@ pub(crate) struct RankRunner<'a> {
     settings: &'a Settings,
     world: &'a World,
     folder: &'a Path,
+    /// What ranks tell each other, and what they print until it is shown.
+    aside: Folder,
     done: BTreeMap<u32, Run>,
     /// Ranks that stopped half-way, with what they gave until then.
     waiting: BTreeMap<u32, (Run, Waits)>,
@@ -59,9 +63,10 @@ impl<'a> RankRunner<'a> {
         settings: &'a Settings,
         world: &'a World,
         folder: &'a Path,
-    ) -> RankRunner<'a> {
+    ) -> Result<RankRunner<'a>> {
         let (done, waiting) = (BTreeMap::new(), BTreeMap::new());
-        RankRunner { launch, command, settings, world, folder, done, waiting }
+        let aside = Folder::new("ranks")?;
+        Ok(RankRunner { launch, command, settings, world, folder, aside, done, waiting })
     }
 
     /// The run of the rank that needs most, with a row for each rank, and that rank's folder.
@@ -96,7 +101,7 @@ impl<'a> RankRunner<'a> {
         if self.world.ranks.iter().all(|rank| self.done.contains_key(rank)) {
             return None;
         }
-        let letters = self.folder.join(LETTERS);
+        let letters = self.letters();
         let ready =
             self.waiting.iter().find(|(_, (_, waits))| letters.join(&waits.letter).exists());
         if let Some(rank) = ready.map(|(rank, _)| *rank) {
@@ -114,25 +119,46 @@ impl<'a> RankRunner<'a> {
         let mut waits = self.waiting.values().map(|(_, waits)| waits);
         let waits = waits.find(|waits| together.is_empty() && is_new(&waits.sender))?;
         let Waits { rank, sender, call, .. } = waits;
-        eprintln!(
+        screen::say(&format!(
             "fathom: rank {rank} needs data of rank {sender} ({call}): rank {sender} runs too"
-        );
+        ));
         Some(*sender)
     }
 
-    /// Who still waits waits for ever.
+    fn letters(&self) -> PathBuf {
+        self.aside.path().join(LETTERS)
+    }
+
+    /// Who still waits waits for ever, unless a signal keeps the sender from running.
     fn give_up_waiting(&mut self) {
         let all: Vec<Waits> = self.waiting.values().map(|(_, waits)| waits.clone()).collect();
         for (rank, (run, waits)) in std::mem::take(&mut self.waiting) {
-            self.done.insert(rank, failed(run, &waits, &all));
+            let run = match session::ending() {
+                Some(signal) => interrupted(run, signal),
+                None => failed(run, &waits, &all),
+            };
+            self.done.insert(rank, run);
         }
     }
 
+    /// Ranks that were asked for and did not run, as a note.
+    fn not_run(&mut self) -> Option<String> {
+        let ran = |run: &Run| run.wall_seconds != 0.0;
+        if self.done.values().any(ran) {
+            self.done.retain(|_, run| ran(run));
+        }
+        let missing = self.world.ranks.iter().filter(|rank| !self.done.contains_key(rank));
+        let missing: Vec<String> = missing.map(u32::to_string).collect();
+        session::ending().filter(|_| !missing.is_empty())?;
+        Some(format!("not run any more: rank {}", missing.join(", ")))
+    }
+
     fn report(mut self, seconds: f64) -> Result<(Run, PathBuf)> {
+        let not_run = self.not_run();
         let asked = self.done.iter().filter(|(rank, _)| self.world.ranks.contains(rank));
         let worst = asked.max_by_key(|(rank, run)| {
             let device_bytes = run.peak.as_ref().map_or(0, |peak| peak.device_bytes);
-            (run.exit_code, device_bytes, u32::MAX - **rank)
+            (weight(run.verdict), device_bytes, u32::MAX - **rank)
         });
         let worst = *worst.context("no rank ran")?.0;
         let rows = self.done.iter().map(|(&rank, run)| {
@@ -145,11 +171,17 @@ impl<'a> RankRunner<'a> {
             worst,
             rows: rows.collect(),
         };
-        let folder = self.folder.join(folder_of(worst));
+        let folder = session::rank(self.folder, worst);
         let mut run = self.done.remove(&worst).context("no rank ran")?;
         run.wall_seconds = seconds;
+        let signal = session::ending().filter(|_| not_run.is_some());
+        if let (Verdict::Fits, Some(signal)) = (run.verdict, signal) {
+            // Those that ran fit; of the others nothing is known.
+            run = interrupted(run, signal);
+        }
         run.ranks = Some(ranks);
         run.notes.push(ALIKE.to_owned());
+        run.notes.extend(not_run);
         Ok((run, folder))
     }
 
@@ -158,7 +190,7 @@ impl<'a> RankRunner<'a> {
         if let [rank] = ranks {
             return Ok(vec![self.attempt(*rank, None)?]);
         }
-        let printed = |rank: u32, name: &str| self.folder.join(format!("{name}.{rank}"));
+        let printed = |rank: u32, name: &str| self.aside.path().join(format!("{name}.{rank}"));
         let results: Vec<Result<(Run, Option<Waits>)>> = std::thread::scope(|scope| {
             let start = |rank: u32| {
                 let [output, errors] = ["output", "errors"].map(|name| printed(rank, name));
@@ -176,13 +208,8 @@ impl<'a> RankRunner<'a> {
     }
 
     fn attempt(&self, rank: u32, apart: Option<[&Path; 2]>) -> Result<(Run, Option<Waits>)> {
-        let folder = self.folder.join(folder_of(rank));
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
-        }
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make `{}`", folder.display()))?;
-        let place = self.world.place(rank, &self.folder.join(LETTERS));
+        let folder = session::make_rank(self.folder, rank)?;
+        let place = self.world.place(rank, &self.letters());
         let settings = Settings { place: Some(place), ..self.settings.clone() };
         let ended = match apart {
             None => self.launch.run(self.command, &settings, &folder)?,
@@ -199,13 +226,31 @@ impl<'a> RankRunner<'a> {
 
 /// What a rank printed, and nothing of it is left.
 fn show(file: &Path, to: &mut impl Write) -> Result<()> {
-    std::io::copy(&mut fs::File::open(file)?, to)?;
-    to.flush()?;
+    match std::io::copy(&mut fs::File::open(file)?, to).and_then(|_| to.flush()) {
+        // Nobody reads it any more.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        other => other?,
+    }
     Ok(fs::remove_file(file)?)
 }
 
-fn folder_of(rank: u32) -> String {
-    format!("rank-{rank}")
+/// What a failure weighs beside what others show: the report is about the heaviest.
+fn weight(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Fits => 0,
+        Verdict::Interrupted | Verdict::TimedOut => 1,
+        Verdict::DoesNotFit | Verdict::Grew => 2,
+        Verdict::ScriptFailed => 3,
+    }
+}
+
+/// A rank that might have gone on, had not a signal ended everything.
+fn interrupted(mut run: Run, signal: i32) -> Run {
+    let unfinished = Unfinished { signal: Some(session::name(signal)), seconds: run.wall_seconds };
+    (run.verdict, run.exit_code) = (unfinished.verdict(), outcome::UNFINISHED);
+    run.failure = Some(unfinished.to_string());
+    run.unfinished = Some(unfinished);
+    run
 }
 
 fn waits(folder: &Path) -> Option<Waits> {

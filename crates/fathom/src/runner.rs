@@ -1,18 +1,22 @@
 //! Makes the trials that `sweep` and `fit` ask for, on the phantom, and remembers them.
 
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::Result;
 use cuda_abi::environment as name;
 use fit::{Knob, Measured, Memory, Peaks, Runner, Setting, Trial, Verdict};
-use report::Run;
+use report::{Run, Unfinished};
 
-use crate::cache::Cache;
+use crate::cache::{self, Cache, Counts};
 use crate::cli::WorldArguments;
 use crate::configs;
 use crate::error::Hinted;
+use crate::outcome;
 use crate::progress::Progress;
+use crate::python::Python;
 use crate::ranks::LETTERS;
+use crate::session::{self, Ended, Folder};
 use crate::settings::Settings;
 use crate::warm::{Job, Trials};
 use crate::world::{Place, World};
@@ -26,15 +30,17 @@ pub(crate) struct OnPhantom {
     knobs: Vec<Knob>,
     cards: Vec<gpus::Card>,
     settings: Settings,
-    trials: Trials,
-    folder: tempfile::TempDir,
+    /// Made for the first trial that is not remembered: to start Python takes longer than all else.
+    trials: Option<Trials>,
+    folder: Folder,
     cache: Option<Cache>,
     progress: Progress,
     /// The world that every trial is rank 0 of, unless a knob says another.
     world: Option<u32>,
     made: usize,
-    /// Trials that were run, and those whose answer was remembered.
-    pub(crate) counts: (usize, usize),
+    pub(crate) counts: Counts,
+    /// Whether a signal kept a trial from its end.
+    is_cut: bool,
 }
 
 /// What one job is to be.
@@ -50,32 +56,36 @@ pub(crate) struct Wanted {
 }
 
 impl OnPhantom {
-    /// Prepares the command's Python; nothing runs yet.
+    /// Finds the command's Python; nothing runs yet. With `remembers`, answers of earlier commands count.
     pub(crate) fn new(
         command: &[String],
         knobs: Vec<Knob>,
         cards: Vec<gpus::Card>,
         settings: Settings,
-        cache: Option<Cache>,
+        remembers: bool,
         progress: Progress,
     ) -> Result<OnPhantom> {
-        let trials = Trials::prepare(command, &settings)?;
-        let cache = cache.map(|cache| cache.with(&trials.software()));
-        let folder = tempfile::Builder::new().prefix("fathom-trials-").tempdir()?;
-        let command = command.to_vec();
-        let (made, counts) = (0, (0, 0));
+        session::expect_trials();
+        let folder = Folder::new("trials")?;
+        let python = Python::of(command)?;
+        python.iter().try_for_each(|python| python.cuda_torch().map(|_| ()))?;
+        let cache = match remembers {
+            true => Some(Cache::new(cache::folder()?.join("trials"), python.as_ref())),
+            false => None,
+        };
         Ok(OnPhantom {
-            command,
+            command: command.to_vec(),
             knobs,
             cards,
             settings,
-            trials,
+            trials: None,
             folder,
             cache,
             progress,
             world: None,
-            made,
-            counts,
+            made: 0,
+            counts: Counts::default(),
+            is_cut: false,
         })
     }
 
@@ -90,9 +100,9 @@ impl OnPhantom {
         self.world.is_some()
     }
 
-    /// Whether trials are forked from a warm process.
-    pub(crate) fn is_warm(&self) -> bool {
-        self.trials.is_warm()
+    /// Whether trials were run that started Python anew.
+    pub(crate) fn is_cold(&self) -> bool {
+        self.trials.as_ref().is_some_and(|trials| !trials.is_warm())
     }
 
     /// The command as it stands, with nothing turned.
@@ -102,19 +112,78 @@ impl OnPhantom {
         Setting { words: self.command.clone(), environment, ..Setting::default() }
     }
 
+    /// What ended the trials before their end, if something did.
+    pub(crate) fn unfinished(&self, began: Instant) -> Option<Unfinished> {
+        let signal = session::ending().filter(|_| self.is_cut).map(session::name)?;
+        Some(Unfinished { signal: Some(signal), seconds: began.elapsed().as_secs_f64() })
+    }
+
     /// So many trials more are to come.
     pub(crate) fn expect(&mut self, count: usize) {
         self.progress.expect(count);
     }
 
-    /// Runs each and gives its folder and its run; no answer is remembered.
+    /// Runs each, or remembers what it gave, in the order given: its folder and its run.
     pub(crate) fn run_each(&mut self, wanted: Vec<Wanted>) -> Result<Vec<(Job, Run)>> {
-        let jobs =
-            wanted.into_iter().map(|wanted| self.job(wanted)).collect::<Result<Vec<Job>>>()?;
-        let progress = &mut self.progress;
-        let runs = self.trials.run_all(&jobs, || progress.advance())?;
-        self.counts.0 += jobs.len();
-        Ok(jobs.into_iter().zip(runs).collect())
+        self.cache.iter_mut().for_each(Cache::look_again);
+        let (mut jobs, mut keys, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+        for wanted in wanted {
+            keys.push(self.cache.as_ref().map(|cache| cache.key(&wanted, &self.settings)));
+            let job = self.job(wanted)?;
+            runs.push(
+                keys.last().and_then(Option::as_deref).and_then(|key| self.recall(key, &job)),
+            );
+            jobs.push(job);
+        }
+        let open: Vec<usize> = (0..jobs.len()).filter(|&index| runs[index].is_none()).collect();
+        let to_run: Vec<Job> = open.iter().map(|&index| jobs[index].clone()).collect();
+        for (&index, run) in open.iter().zip(self.make(&to_run)?) {
+            if let Some(key) = &keys[index] {
+                self.keep(key, &jobs[index], &run);
+            }
+            runs[index] = Some(run);
+        }
+        for run in runs.iter().flatten() {
+            run.decisions.iter().for_each(|decision| self.counts.decided(decision.to_string()));
+        }
+        Ok(jobs.into_iter().zip(runs.into_iter().flatten()).collect())
+    }
+
+    /// Runs trials.
+    fn make(&mut self, jobs: &[Job]) -> Result<Vec<Run>> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.trials.is_none() {
+            self.trials = Some(Trials::prepare(&self.command, &self.settings)?);
+        }
+        let (trials, progress) = (self.trials.as_mut(), &mut self.progress);
+        let runs = trials.map(|trials| trials.run_all(jobs, || progress.advance()));
+        let runs = runs.unwrap_or_else(|| Ok(Vec::new()))?;
+        let ended = runs.iter().filter(|run| run.verdict != report::Verdict::Interrupted).count();
+        self.is_cut |= ended < jobs.len();
+        self.counts.run += ended;
+        Ok(runs)
+    }
+
+    /// A remembered trial: its files are put into the job's folder and read as those of any other.
+    fn recall(&mut self, key: &str, job: &Job) -> Option<Run> {
+        let seconds = self.cache.as_mut()?.get(key, &job.folder)?;
+        self.progress.advance();
+        self.counts.remembered += 1;
+        Some(outcome::read(&job.folder, &Ended::earlier(seconds), &job.settings))
+    }
+
+    /// Remembers a trial that came to an answer by itself: neither a signal nor its time ended it.
+    fn keep(&mut self, key: &str, job: &Job, run: &Run) {
+        let Some(cache) = self.cache.as_ref() else { return };
+        let is_answer = matches!(run.verdict, report::Verdict::Fits | report::Verdict::DoesNotFit);
+        if !is_answer || run.unfinished.is_some() {
+            return;
+        }
+        if let Err(why) = cache.put(key, &job.folder, run.wall_seconds) {
+            self.counts.note(why);
+        }
     }
 
     fn job(&mut self, wanted: Wanted) -> Result<Job> {
@@ -183,33 +252,16 @@ impl Runner for OnPhantom {
 
     fn run(&mut self, trials: &[Trial]) -> Result<Vec<Measured>> {
         self.progress.expect(trials.len());
-        let mut answers: Vec<Option<Measured>> = vec![None; trials.len()];
-        let (mut missing, mut keys, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, trial) in trials.iter().enumerate() {
-            let want = self.wanted(trial);
-            let key = self.cache.as_ref().map(|cache| cache.key(&want, &self.settings));
-            match self.cache.as_ref().zip(key.as_deref()).and_then(|(cache, key)| cache.get(key)) {
-                Some(measured) => {
-                    self.progress.advance();
-                    self.counts.1 += 1;
-                    answers[index] = Some(measured);
-                }
-                None => {
-                    missing.push(index);
-                    keys.push(key);
-                    wanted.push(want);
-                }
-            }
+        let wanted = trials.iter().map(|trial| self.wanted(trial)).collect();
+        Ok(self.run_each(wanted)?.iter().map(|(job, run)| measured(job, run)).collect())
+    }
+}
+
+impl Drop for OnPhantom {
+    fn drop(&mut self) {
+        if self.counts.run != 0 {
+            self.cache.iter().for_each(Cache::tidy);
         }
-        for ((index, key), (job, run)) in missing.into_iter().zip(keys).zip(self.run_each(wanted)?)
-        {
-            let measured = measured(&job, &run);
-            if let (Some(cache), Some(key)) = (&self.cache, key) {
-                cache.put(&key, &job, &measured);
-            }
-            answers[index] = Some(measured);
-        }
-        Ok(answers.into_iter().flatten().collect())
     }
 }
 
@@ -217,7 +269,7 @@ impl Runner for OnPhantom {
 pub(crate) fn measured(job: &Job, run: &Run) -> Measured {
     let peaks = run.peak.as_ref().map_or_else(Peaks::default, |peak| Peaks {
         allocated: peak.allocated.bytes,
-        reserved: peak.reserved.bytes,
+        reserved: peak.beside_context(),
         device: peak.device_bytes,
     });
     let verdict = match (run.verdict, &run.peak) {
@@ -225,7 +277,8 @@ pub(crate) fn measured(job: &Job, run: &Run) -> Measured {
         (report::Verdict::Fits, None) => Verdict::Failed("it did not use the card".to_owned()),
         // A trial has no baseline: none grew.
         (report::Verdict::DoesNotFit | report::Verdict::Grew, _) => Verdict::DoesNotFit,
-        (report::Verdict::ScriptFailed, _) => {
+        (report::Verdict::Interrupted, _) => Verdict::NotRun,
+        (report::Verdict::ScriptFailed | report::Verdict::TimedOut, _) => {
             let why = run.failure.clone().unwrap_or_default();
             Verdict::Failed(format!("{why}\n{}", job.last_lines(SHOWN_LINES)).trim_end().to_owned())
         }

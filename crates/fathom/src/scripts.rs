@@ -17,6 +17,7 @@ pub(crate) struct Script {
     command: toml::Value,
     gpu: Option<String>,
     memory: Option<String>,
+    used: Option<String>,
     steps: Option<u64>,
     timeout: Option<u64>,
     budget: Option<String>,
@@ -31,15 +32,10 @@ impl Script {
     pub(crate) fn typed(&self) -> Result<(String, RunArguments)> {
         let command = self.words()?;
         let name = self.name.clone().unwrap_or_else(|| command.join(" "));
-        if self.gpu.is_some() && self.memory.is_some() {
-            return Err(Hinted::error(
-                format!("the script `{name}` has both `gpu` and `memory`"),
-                "a card has its own memory: keep one of the two",
-            ));
-        }
         let arguments = RunArguments {
             gpu: self.gpu.clone(),
             memory: self.memory.clone(),
+            used: self.used.clone(),
             steps: self.steps,
             timeout: self.timeout,
             budget: self.budget.clone(),
@@ -130,12 +126,10 @@ mod tests {
             ("a", vec!["python".to_owned(), "b c".to_owned()])
         );
         assert!(read("command = 'python'\nspeed = 3").is_err());
-        for wrong in [
-            "command = ''",
-            "command = 3",
-            "command = ['a', 3]",
-            "command = 'a'\ngpu='b'\nmemory='c'",
-        ] {
+        let (_, typed) =
+            read("command = 'a'\ngpu = 'b'\nmemory = 'c'\nused = 'd'").unwrap().unwrap();
+        assert_eq!([typed.gpu, typed.memory, typed.used].map(Option::unwrap), ["b", "c", "d"]);
+        for wrong in ["command = ''", "command = 3", "command = ['a', 3]"] {
             assert!(read(wrong).unwrap().is_err(), "{wrong}");
         }
     }

@@ -1,6 +1,7 @@
 //! What is in force and where it comes from: flags, then the environment, then `fathom.toml`.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use cuda_abi::environment as name;
@@ -9,6 +10,7 @@ use gate::Margin;
 use gpus::Card;
 use serde::Deserialize;
 
+use crate::card::{Meant, Said, size};
 use crate::cli::RunArguments;
 use crate::error::Hinted;
 use crate::scripts::Script;
@@ -52,6 +54,7 @@ fn switch(name: &str, value: Option<&str>) -> Result<bool> {
 pub(crate) struct File {
     gpu: Option<String>,
     memory: Option<String>,
+    used: Option<String>,
     steps: Option<u64>,
     timeout: Option<u64>,
     budget: Option<String>,
@@ -73,6 +76,8 @@ pub(crate) struct Settings {
     pub(crate) timeout: Option<u64>,
     pub(crate) budget: Option<u64>,
     pub(crate) values: bool,
+    /// What is assumed where nobody knows, as `FATHOM_ASSUME` has it.
+    pub(crate) assume: Vec<String>,
     pub(crate) record: bool,
     /// The baseline to compare with.
     pub(crate) baseline: Option<PathBuf>,
@@ -82,6 +87,8 @@ pub(crate) struct Settings {
     pub(crate) cards: Option<u32>,
     /// The rank that the process is, in a world of several.
     pub(crate) place: Option<Place>,
+    /// How the card's size was understood.
+    pub(crate) notes: Vec<String>,
     /// Name, value and origin, for `fathom doctor`.
     pub(crate) origins: Vec<(&'static str, String, Origin)>,
 }
@@ -95,7 +102,9 @@ impl Settings {
             None => (PathBuf::new(), File::default()),
         };
         let mut merge = Merge { path, origins: Vec::new() };
-        let card = merge.card(flags, &file)?;
+        let (card, notes) = merge
+            .card(flags, &file)?
+            .map_or((None, Vec::new()), |Meant { card, notes }| (Some(card), notes));
         let baseline = merge.baseline(flags, &file);
         let steps = merge.number("steps", flags.steps, name::STEPS, file.steps)?;
         let timeout = merge.number("timeout", flags.timeout, "FATHOM_TIMEOUT", file.timeout)?;
@@ -109,15 +118,45 @@ impl Settings {
             card,
             steps: steps.unwrap_or(DEFAULT_STEPS),
             timeout,
-            budget: budget.as_deref().map(size).transpose()?,
+            budget: budget.as_deref().map(|text| size("--budget", text)).transpose()?,
             values,
+            assume: flags.assume.iter().map(|text| assumption(text)).collect::<Result<_>>()?,
             record,
             baseline,
             margin: margin.as_deref().map(margin_of).transpose()?.unwrap_or(gate::DEFAULT_MARGIN),
             cards: cards(flags.world.gpus)?,
             place: None,
+            notes,
             origins: merge.origins,
         })
+    }
+}
+
+/// What is assumed of all values that nobody knows.
+pub(crate) const LEAST: &str = "least";
+pub(crate) const MOST: &str = "most";
+
+/// `train.py:88=1200`, or a word for all, checked.
+fn assumption(text: &str) -> Result<String> {
+    let parts = text.rsplit_once('=').and_then(|(place, number)| {
+        let (file, line) = place.rsplit_once(':')?;
+        let is_good = !file.is_empty() && line.parse::<u64>().is_ok();
+        (is_good && number.parse::<f64>().is_ok_and(f64::is_finite)).then_some(())
+    });
+    match parts {
+        _ if [LEAST, MOST].contains(&text) => Ok(text.to_owned()),
+        Some(()) => Ok(text.to_owned()),
+        None => Err(Hinted::error(
+            format!("--assume does not understand `{text}`"),
+            "name a line of yours and a number, as in `--assume train.py:88=1200`; or `least`, or `most`, for all",
+        )),
+    }
+}
+
+impl Settings {
+    /// When a command that was started then has had its time.
+    pub(crate) fn deadline(&self, begun: Instant) -> Option<Instant> {
+        begun.checked_add(Duration::from_secs(self.timeout?))
     }
 }
 
@@ -132,12 +171,6 @@ fn cards(asked: Option<u32>) -> Result<Option<u32>> {
         )),
         asked => Ok(asked),
     }
-}
-
-/// Reads a size, with the reader's own words as the hint.
-pub(crate) fn size(text: &str) -> Result<u64> {
-    report::bytes::parse(text)
-        .map_err(|message| Hinted::error(message, "for example `--memory 16GiB`"))
 }
 
 /// Reads a margin.
@@ -207,36 +240,25 @@ impl Merge {
         self.text("baseline", flag, "FATHOM_BASELINE", of_file).map(PathBuf::from)
     }
 
-    /// A card by name or by memory; the two exclude each other, and the stronger origin wins.
-    fn card(&mut self, flags: &RunArguments, file: &File) -> Result<Option<Card>> {
+    /// The card. A name at a stronger place brings its own memory along: what a weaker place says about
+    /// the memory was said of another card.
+    fn card(&mut self, flags: &RunArguments, file: &File) -> Result<Option<Meant>> {
         let gpu = self.text("gpu", flags.gpu.clone(), name::GPU, file.gpu.clone());
         let memory = self.text("memory", flags.memory.clone(), name::MEMORY, file.memory.clone());
-        let strength = |origins: &[(&str, String, Origin)], key: &str| {
-            let origin = origins.iter().find(|row| row.0 == key).map(|row| row.2.clone());
-            match origin {
-                Some(Origin::Flag) => 3,
-                Some(Origin::Environment) => 2,
-                Some(Origin::File(_)) => 1,
-                _ => 0,
-            }
-        };
-        let memory_wins = strength(&self.origins, "gpu") < strength(&self.origins, "memory");
-        match (gpu, memory) {
-            (_, Some(memory)) if memory_wins => {
-                Ok(Some(gpus::unlimited().with_memory(size(&memory)?)))
-            }
-            (Some(gpu), _) => find_card(&gpu).map(|card| Some(card.clone())),
-            _ => Ok(None),
+        let used = self.text("used", flags.used.clone(), name::USED, file.used.clone());
+        let is_of_another = gpu.is_some() && self.strength("memory") < self.strength("gpu");
+        let memory = memory.filter(|_| !is_of_another);
+        Said { gpu: gpu.as_deref(), memory: memory.as_deref(), used: used.as_deref() }.meant()
+    }
+
+    fn strength(&self, key: &str) -> u8 {
+        match self.origins.iter().find(|row| row.0 == key).map(|row| &row.2) {
+            Some(Origin::Flag) => 3,
+            Some(Origin::Environment) => 2,
+            Some(Origin::File(_)) => 1,
+            _ => 0,
         }
     }
-}
-
-/// A card of the catalogue, or an error that names near ones.
-pub(crate) fn find_card(text: &str) -> Result<&'static Card> {
-    gpus::find(text).map_err(|error| {
-        let hint = error.hint().unwrap_or_else(|| "`fathom gpus` lists the catalogue".to_owned());
-        Hinted::error(error.to_string(), hint)
-    })
 }
 
 /// The nearest `fathom.toml` at or above a folder.
@@ -251,7 +273,7 @@ pub(crate) fn read_file(path: &Path) -> Result<File> {
     toml::from_str(&text).map_err(|error| {
         Hinted::error(
             format!("`{}` is not valid: {}", path.display(), error.to_string().trim()),
-            "known keys: gpu, memory, steps, timeout, budget, values, record, baseline, margin, and [[script]] with name and command",
+            "known keys: gpu, memory, used, steps, timeout, budget, values, record, baseline, margin, and [[script]] with name and command",
         )
     })
 }

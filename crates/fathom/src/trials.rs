@@ -1,6 +1,6 @@
 //! The settings that `fathom replay` tries, and what came of each.
 
-use allocator::{Outcome, Requests, Settings, Timeline};
+use allocator::{OnCard, Outcome, Requests, Settings, Start, Timeline};
 use recording::Event;
 use report::replay::{Floor, Refused, Trial};
 
@@ -56,17 +56,16 @@ fn defaults(settings: &Settings) -> Settings {
     Settings::for_torch(&format!("{major}.{minor}")).unwrap_or_default()
 }
 
-/// One row of the table. The recorded settings keep the recorded start where the card has room for it.
-pub(crate) fn trial(requests: &Requests<'_>, row: &Candidate, is_recorded: bool) -> Trial {
-    let settings = &row.settings;
-    let usable = settings.memory.map(|memory| memory.saturating_sub(settings.context));
-    let has_room = usable.is_none_or(|usable| requests.reserved_at_start() <= usable);
-    let keeps_start = requests.start.is_empty() || (is_recorded && has_room);
-    let timeline = match keeps_start {
-        true => requests.replay(settings),
-        false => requests.replay_anew(settings),
-    };
-    Trial { keeps_start, ..describe(requests, row, &timeline) }
+/// The rows under the recorded settings keep what is older than the trace; all others ask for it anew.
+fn start_of(row: usize) -> Start {
+    if row == 0 { Start::Kept } else { Start::Anew }
+}
+
+/// One row of the table.
+pub(crate) fn trial(requests: &Requests<'_>, rows: &[Candidate], row: usize) -> Trial {
+    let OnCard { timeline, keeps_start } =
+        requests.replay_on_card(&rows[row].settings, start_of(row));
+    Trial { keeps_start, ..describe(requests, &rows[row], &timeline) }
 }
 
 /// A timeline as a row.
@@ -93,25 +92,40 @@ fn refused(requests: &Requests<'_>, settings: &Settings, timeline: &Timeline) ->
         (_, Some(Event::OutOfMemory { size, .. })) => settings.segment_size(*size),
         _ => 0,
     };
-    Some(Refused { event, tried_bytes })
+    let before = requests.events.iter().take(event);
+    Some(Refused { event: before.filter(|event| event.is_of_allocator()).count(), tried_bytes })
 }
 
-/// The smallest cards: of the recorded settings, of the defaults, and of the best row.
+/// The smallest cards: of the recorded settings, of the defaults, and of the best row. Each is found by
+/// the rule by which `trial` judges its row.
 pub(crate) fn floor(requests: &Requests<'_>, rows: &[Candidate]) -> Floor {
     let Some(recorded) = rows.first() else { return Floor::default() };
-    let own_bytes = allocator::floor(requests, &recorded.settings);
-    let Settings { context, memory, .. } = recorded.settings;
-    let plain = Settings { context, memory, ..defaults(&recorded.settings) };
-    let default_bytes = match plain == recorded.settings {
+    let own = &recorded.settings;
+    let own_bytes = allocator::floor(requests, own, start_of(0));
+    let on_it = Settings { memory: own_bytes, ..own.clone() };
+    let plain = Settings { context: own.context, memory: own.memory, ..defaults(own) };
+    let is_plain = plain == *own;
+    let default_bytes = match is_plain {
         true => own_bytes,
-        false => allocator::floor(requests, &plain),
+        false => allocator::floor(requests, &plain, Start::Anew),
     };
-    let mut floor = Floor { own_bytes, default_bytes, best: None };
-    let mut least = [own_bytes, floor.default_bytes].into_iter().flatten().min();
+    let mut floor = Floor {
+        own_bytes,
+        keeps_start: requests.replay_on_card(&on_it, start_of(0)).keeps_start,
+        default_bytes,
+        best: None,
+    };
+    // What asking anew saves is no merit of other settings.
+    let anew = match requests.start.is_empty() {
+        true => own_bytes,
+        false => allocator::floor(requests, own, Start::Anew),
+    };
+    let mut least = [own_bytes, default_bytes, anew].into_iter().flatten().min();
     for row in rows.iter().skip(1).filter(|row| !row.conf.is_empty()) {
         // One replay a byte below the best tells whether a search is worth it.
-        if least.is_none_or(|least| allocator::fits(requests, &row.settings, least - 1)) {
-            let found = allocator::floor(requests, &row.settings);
+        let fits = |least: u64| allocator::fits(requests, &row.settings, least - 1, Start::Anew);
+        if least.is_none_or(fits) {
+            let found = allocator::floor(requests, &row.settings, Start::Anew);
             if let Some(bytes) = found.filter(|bytes| least.is_none_or(|least| *bytes < least)) {
                 (least, floor.best) = (Some(bytes), Some((row.conf.clone(), bytes)));
             }

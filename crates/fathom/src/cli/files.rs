@@ -11,7 +11,7 @@ use crate::texts::TextArguments;
 /// Flags of `fathom replay`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-Exit codes: 0 the answer was given, 1 the replay differs or does not fit into `--memory`, 2 bad usage or input.
+Exit codes: 0 the answer was given, 1 the replay differs or does not fit the card, 2 bad usage or input, or an output that cannot be written.
 
 Example:
   fathom replay snapshot.pickle --memory 16GiB --settings expandable_segments:True")]
@@ -21,9 +21,15 @@ pub(crate) struct ReplayArguments {
     /// Also try these settings, as in PYTORCH_CUDA_ALLOC_CONF; the verdict is about them then
     #[arg(long, value_name = "CONF")]
     pub(crate) settings: Option<String>,
-    /// On a card with this much memory in all, e.g. `16GiB`, `24GB`
+    /// On this card, e.g. `rtx3090` (see `fathom gpus`)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gpu: Option<String>,
+    /// All memory of the card, e.g. `20GiB` for a slice of it, or `16GB` as a card is sold; without `--gpu`, any card
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
+    /// What the desktop or other programs hold of it already, e.g. `2GiB`, `10%`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) used: Option<String>,
     /// The device, if the file holds several [default: the one with most events]
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
@@ -35,7 +41,7 @@ pub(crate) struct ReplayArguments {
 /// Flags of `fathom explain`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-Exit codes: 0 the answer was given, 2 bad usage or input.
+Exit codes: 0 the answer was given, 2 bad usage or input, or an output that cannot be written.
 
 Examples:
   fathom explain snapshot.pickle --lines
@@ -79,7 +85,7 @@ impl ExplainArguments {
 /// Flags of `fathom diff`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-Exit codes: 0 the answer was given, 2 bad usage or input.
+Exit codes: 0 the answer was given, 2 bad usage or input, or an output that cannot be written.
 
 Example:
   fathom run --out before -- python train.py
@@ -110,7 +116,7 @@ pub(crate) struct DiffArguments {
 /// Flags of `fathom page`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-Exit codes: 0 the page was written, 2 bad usage or input.
+Exit codes: 0 the page was written, 2 bad usage or input, or an output that cannot be written.
 
 Example:
   fathom run --out run -- python train.py && fathom page run -o report.html")]

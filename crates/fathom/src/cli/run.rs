@@ -9,7 +9,8 @@ use super::UnfoldArguments;
 /// Flags of `fathom run`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-Exit codes: 0 fits, 1 does not fit or has grown, 2 bad usage or input, 3 the script failed by itself.
+Exit codes: 0 fits, 1 does not fit or has grown, 2 bad usage or input, or an output that cannot be written,
+3 the script failed by itself, 4 unfinished: a signal or the timeout ended it first.
 
 Example:
   fathom run --gpu rtx3090 -- python train.py --batch-size 64")]
@@ -17,9 +18,12 @@ pub(crate) struct RunArguments {
     /// The card, e.g. `rtx3090`, `a100-80g` (see `fathom gpus`); without one, memory is unlimited
     #[arg(long, value_name = "NAME")]
     pub(crate) gpu: Option<String>,
-    /// Instead of a card: this much memory, e.g. `16GiB`, `24GB`
-    #[arg(long, value_name = "SIZE", conflicts_with = "gpu")]
+    /// All memory of the card, e.g. `20GiB` for a slice of it, or `16GB` as a card is sold; without `--gpu`, any card
+    #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
+    /// What the desktop or other programs hold of it already, e.g. `2GiB`, `10%`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) used: Option<String>,
     /// Stop after this many optimizer steps; 0 lets the script end by itself [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) steps: Option<u64>,
@@ -46,12 +50,16 @@ pub(crate) struct RunArguments {
     /// Write the report as one HTML file, which opens from disk and needs no network
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
-    /// Keep the files of the run in this folder
+    /// Keep the files of the run in this folder; those of an earlier run are replaced, no others
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// `off`: do not compute true values of small tensors [default: on]
+    /// `off`: do not compute values that sizes and branches depend on [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) values: Option<String>,
+    /// What a line of yours gives that cannot be known: so many are kept, or this number; repeatable. `least` for all
+    /// tries nothing else
+    #[arg(long, value_name = "FILE:LINE=NUMBER")]
+    pub(crate) assume: Vec<String>,
     /// `off`: do not record who holds the memory; peaks and verdict only [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) record: Option<String>,
@@ -87,7 +95,8 @@ pub(crate) struct OutletArguments {
 /// Flags of `fathom check`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-Exit codes: 0 every script passes, 1 one does not fit or has grown, 2 bad usage or input, 3 one failed by itself.
+Exit codes: 0 every script passes, 1 one does not fit or has grown, 2 bad usage or input, or an output that cannot be
+written, 3 one failed by itself, 4 one is unfinished: a signal or its timeout ended it first.
 
 Example of a `fathom.toml`:
   gpu = \"rtx3090\"

@@ -36,7 +36,8 @@ pub(crate) struct TrialArguments {
 /// Flags of `fathom fit`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-Exit codes: 0 it fits, as it is or with a plan, 1 nothing that was tried fits, 2 bad usage or input, 3 the script failed by itself.
+Exit codes: 0 it fits, as it is or with a plan, 1 nothing that was tried fits, 2 bad usage or input, or an output that
+cannot be written, 3 the script failed by itself, 4 unfinished: a signal ended the search first.
 
 Example:
   fathom fit --gpu rtx3090 --vary batch-size=32,16 -- python train.py --batch-size 64")]
@@ -44,9 +45,12 @@ pub(crate) struct FitArguments {
     /// The card, e.g. `rtx3090`
     #[arg(long, value_name = "NAME")]
     pub(crate) gpu: Option<String>,
-    /// Instead of a card: this much memory, e.g. `16GiB`
-    #[arg(long, value_name = "SIZE", conflicts_with = "gpu")]
+    /// All memory of the card, e.g. `20GiB` for a slice of it, or `16GB` as a card is sold; without `--gpu`, any card
+    #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
+    /// What the desktop or other programs hold of it already, e.g. `2GiB`, `10%`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) used: Option<String>,
     /// Try only these levers, e.g. `checkpoint,amp-bf16`
     #[arg(long = "try", value_name = "LEVER,…", value_delimiter = ',')]
     pub(crate) levers: Vec<String>,
@@ -63,7 +67,8 @@ pub(crate) struct FitArguments {
 /// Flags of `fathom sweep`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
-Exit codes: 0 the answer was given, 2 bad usage or input, 3 the script failed in every trial.
+Exit codes: 0 the answer was given, 2 bad usage or input, or an output that cannot be written, 3 the script failed in
+every trial, 4 unfinished: a signal ended the sweep first.
 
 Examples:
   fathom sweep --vary batch-size=16,32,64 --gpu rtx3090,a100-40g -- python train.py --batch-size 32
@@ -77,9 +82,12 @@ pub(crate) struct SweepArguments {
     /// Cards, e.g. `rtx3090,a100-80g` [default: memories from 8 to 80 GiB]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) gpu: Vec<String>,
-    /// Instead of cards: memories, e.g. `16GiB,24GiB`
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', conflicts_with = "gpu")]
+    /// Memories, e.g. `16GiB,24GiB`, of any card, or of the one that `--gpu` names
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',')]
     pub(crate) memory: Vec<String>,
+    /// What the desktop or other programs hold of each already, e.g. `2GiB`, `10%`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) used: Option<String>,
     /// Also how each cause of the peak grows with each knob: up to four recorded runs a knob
     #[arg(long)]
     pub(crate) causes: bool,

@@ -7,14 +7,15 @@ use anyhow::{Context, Result};
 use report::check::{self, Check};
 use report::{Palette, Verdict};
 
-use super::write;
 use crate::cli::{CheckArguments, RunArguments};
 use crate::error::Hinted;
 use crate::gate::Gate;
 use crate::launch::Launch;
+use crate::outputs::Outputs;
 use crate::scripts::Script;
+use crate::session::Folder;
 use crate::settings::{Settings, find_file, read_file};
-use crate::{ci, outcome};
+use crate::{ci, outcome, screen};
 
 /// What a script printed is shown to this length if it failed.
 const SHOWN_LINES: usize = 20;
@@ -38,7 +39,9 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
         true => path.clone(),
         false => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
     });
-    let is_text = json.as_deref() != Some(Path::new("-"));
+    let is_text = !screen::is_stdout(json.as_deref());
+    let asked = [("--json", json.as_deref())].into_iter().chain(outlets.asked());
+    let mut outputs = Outputs::check(&asked.collect::<Vec<_>>())?;
     let file = find_file(&std::env::current_dir().unwrap_or_default())
         .ok_or_else(|| Hinted::error("there is no `fathom.toml` here or above", EXAMPLE))?;
     // Commands and files of the settings are meant from where they are written.
@@ -49,28 +52,28 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
     let entries = entries(&file, arguments)?;
     let mut checks = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        eprintln!("fathom: {} ({} of {})", entry.name, index + 1, entries.len());
-        let check = run(entry, arguments.verbose)?;
+        screen::say(&format!("fathom: {} ({} of {})", entry.name, index + 1, entries.len()));
+        let check = run(entry, arguments.verbose, &mut outputs)?;
         if is_text {
-            anstream::print!("{}", check::row(&check, Palette::coloured()));
+            outputs.print(&check::row(&check, Palette::coloured()));
         }
-        let is_interrupted = check.run.failure.as_deref() == Some("interrupted");
+        let is_interrupted = check.run.verdict == Verdict::Interrupted;
         checks.push(check);
         if is_interrupted {
+            let rest: Vec<&str> =
+                entries[index + 1..].iter().map(|entry| entry.name.as_str()).collect();
+            if !rest.is_empty() {
+                screen::say(&format!("fathom: not run any more: {}", rest.join(", ")));
+            }
             break;
         }
     }
-    ci::publish(&checks, &outlets)?;
-    match json {
-        Some(path) if is_text => write(&path, &check::json(&checks))?,
-        Some(_) => anstream::print!("{}", check::json(&checks)),
-        None => {}
+    ci::publish(&checks, &outlets, &mut outputs);
+    if outputs.json(json.as_deref(), || check::json(&checks)) {
+        outputs.print(&check::summary(&checks));
+        outputs.print(&ci::annotations(&checks));
     }
-    if is_text {
-        anstream::print!("{}", check::summary(&checks));
-        ci::annotations(&checks).iter().for_each(|line| println!("{line}"));
-    }
-    Ok(check::exit_code(&checks) as u8)
+    Ok(outputs.finish(check::exit_code(&checks) as u8))
 }
 
 /// The scripts that were asked for, with all that can be wrong about them found before the first runs.
@@ -111,9 +114,9 @@ fn entry(name: &str, typed: &RunArguments, update_baseline: bool) -> Result<Entr
     Ok(Entry { name: name.to_owned(), command: typed.command.clone(), settings, gate, launch })
 }
 
-fn run(entry: &Entry, is_verbose: bool) -> Result<Check> {
+fn run(entry: &Entry, is_verbose: bool, outputs: &mut Outputs) -> Result<Check> {
     let Entry { name, command, settings, gate, launch } = entry;
-    let folder = tempfile::Builder::new().prefix("fathom-check-").tempdir()?;
+    let folder = Folder::new("check")?;
     let log = folder.path().join("output");
     let ended = match is_verbose {
         true => launch.run(command, settings, folder.path())?,
@@ -125,12 +128,11 @@ fn run(entry: &Entry, is_verbose: bool) -> Result<Check> {
         let text = fs::read(&log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(SHOWN_LINES)..]
-            .iter()
-            .for_each(|line| eprintln!("{line}"));
+        let last = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
+        last.iter().for_each(|line| screen::say(line));
     }
-    if let Some(path) = gate.save(&run)? {
-        eprintln!("fathom: wrote {}", path.display());
+    if let Some(path) = outputs.note(gate.save(&run)).flatten() {
+        screen::say(&format!("fathom: wrote {}", path.display()));
     }
     Ok(Check { name: name.clone(), command: command.join(" "), run })
 }

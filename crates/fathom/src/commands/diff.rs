@@ -8,11 +8,12 @@ use recording::Recording;
 use report::Palette;
 use serde_json::Value;
 
+use super::explanation;
 use super::page::{gather, json_of, refuse_same};
-use super::{explanation, write};
 use crate::cli::DiffArguments;
 use crate::dissect::smallest_card;
 use crate::error::Hinted;
+use crate::outputs::Outputs;
 use crate::page::{REPORT, render};
 use crate::{load, outcome};
 
@@ -28,27 +29,27 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
     for to in [&arguments.json, &arguments.markdown, &arguments.page].into_iter().flatten() {
         [&arguments.a, &arguments.b].into_iter().try_for_each(|from| refuse_same(from, to))?;
     }
+    let mut outputs = Outputs::check(&[
+        ("--json", arguments.json.as_deref()),
+        ("--markdown", arguments.markdown.as_deref()),
+        ("--page", arguments.page.as_deref()),
+    ])?;
     let a = side(&arguments.a, arguments.device)?;
     let b = side(&arguments.b, arguments.device)?;
     let difference = diff::compare(&a, &b);
     let json = report::diff::json(&difference);
-    if let Some(path) = &arguments.page {
-        write(path, &page(arguments, &json)?)?;
+    if let Some(path) = &arguments.page
+        && let Some(page) = outputs.note(page(arguments, &json))
+    {
+        outputs.file(path, page);
     }
     if let Some(path) = &arguments.markdown {
-        write(path, &report::diff::markdown(&difference))?;
+        outputs.file(path, report::diff::markdown(&difference));
     }
-    match arguments.json.as_deref() {
-        Some(path) if path == Path::new("-") => {
-            anstream::print!("{json}");
-            return Ok(0);
-        }
-        Some(path) => write(path, &json)?,
-        None => {}
+    if outputs.json(arguments.json.as_deref(), || json) {
+        outputs.print(&report::diff::terminal(&difference, Palette::coloured(), arguments.all));
     }
-    let text = report::diff::terminal(&difference, Palette::coloured(), arguments.all);
-    anstream::print!("{text}");
-    Ok(0)
+    Ok(outputs.finish(0))
 }
 
 /// One of the two.

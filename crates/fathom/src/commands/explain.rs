@@ -3,10 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use recording::Recording;
 use report::{Explanation, Palette};
 
@@ -16,11 +15,16 @@ use crate::error::Hinted;
 use crate::export;
 use crate::fragments::fragments;
 use crate::load::{self, Loaded};
+use crate::outputs::Outputs;
 use crate::texts;
 
 /// Says who holds the memory of recordings and memory snapshots, and what texts say about it; 0 if there is an
 /// answer. Texts are explained together: a log and a table may be about one card.
 pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
+    let mut outputs = Outputs::check(&[
+        ("--json", arguments.json.as_deref()),
+        ("--snapshot", arguments.snapshot.as_deref()),
+    ])?;
     let mut texts = Vec::new();
     let mut recorded = Vec::new();
     for file in &arguments.files {
@@ -34,24 +38,26 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     check(arguments, texts.len(), recorded.len())?;
     for (index, (file, recording)) in recorded.iter().enumerate() {
         if index != 0 {
-            anstream::println!();
+            outputs.print("\n");
         }
         let mut explanation = explanation(recording, file)?;
         if let Some(path) = &arguments.snapshot {
-            explanation.notes.extend(export::write(recording, file, path)?);
+            let notes = outputs.note(export::write(recording, file, path)).flatten();
+            explanation.notes.extend(notes);
         }
         let Explanation { anatomy, findings, .. } = &explanation;
         let asked = arguments.ask.iter();
         explanation.answers = asked.map(|ask| diagnose::ask(anatomy, findings, ask)).collect();
-        show(&explanation, arguments)?;
+        show(&explanation, arguments, &mut outputs);
     }
     if texts.is_empty() && !recorded.is_empty() {
-        return Ok(0);
+        return Ok(outputs.finish(0));
     }
     if !recorded.is_empty() {
-        anstream::println!();
+        outputs.print("\n");
     }
-    texts::explain(&texts, &arguments.texts, arguments.json.as_deref())
+    texts::explain(&texts, &arguments.texts, arguments.json.as_deref(), &mut outputs)?;
+    Ok(outputs.finish(0))
 }
 
 /// Flags that make no sense for what the files turned out to be.
@@ -80,6 +86,11 @@ pub(crate) fn explanation(recording: &Recording, file: &Path) -> Result<Explanat
         Hinted::error(format!("`{file}`: {why}"), hint)
     })?;
     let is_ours = anatomy.has_names;
+    if anatomy.events == 0 {
+        notes.push(
+            "the state of one moment: what was held at other moments is not in the file".to_owned(),
+        );
+    }
     if is_ours && !recording.about.complete {
         notes.push("the recording ends before its process did".to_owned());
     }
@@ -102,17 +113,8 @@ pub(crate) fn explanation(recording: &Recording, file: &Path) -> Result<Explanat
     })
 }
 
-fn show(explanation: &Explanation, arguments: &ExplainArguments) -> Result<()> {
-    match arguments.json.as_deref() {
-        Some(path) if path == Path::new("-") => {
-            anstream::print!("{}", report::explain_json(explanation));
-            return Ok(());
-        }
-        Some(path) => fs::write(path, report::explain_json(explanation))
-            .with_context(|| format!("cannot write `{}`", path.display()))?,
-        None => {}
+fn show(explanation: &Explanation, arguments: &ExplainArguments, outputs: &mut Outputs) {
+    if outputs.json(arguments.json.as_deref(), || report::explain_json(explanation)) {
+        outputs.print(&report::explain(explanation, Palette::coloured(), &arguments.unfold()));
     }
-    let text = report::explain(explanation, Palette::coloured(), &arguments.unfold());
-    anstream::print!("{text}");
-    Ok(())
 }

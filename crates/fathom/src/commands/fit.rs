@@ -1,19 +1,19 @@
 //! `fathom fit`.
 
-use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
-use fit::Knob;
+use anyhow::Result;
 use fit::lever::PLAIN;
 use fit::plan::{Speeds, Wish, search};
+use fit::{Knob, Verdict};
 use report::Palette;
 use report::fit::Fit;
 
-use super::sweep::{cache, questions, settings};
+use super::sweep::{questions, settings};
 use crate::cli::{FitArguments, RunArguments};
 use crate::error::Hinted;
 use crate::fitting::Fitting;
+use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
 use crate::settings::Settings;
@@ -29,14 +29,8 @@ const BFLOAT16: (u32, u32) = (8, 0);
 pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     let began = Instant::now();
     let trial = &arguments.trial;
-    let flags = RunArguments {
-        gpu: arguments.gpu.clone(),
-        memory: arguments.memory.clone(),
-        ..RunArguments::default()
-    };
-    let card = Settings::resolve(&flags)?
-        .card
-        .ok_or_else(|| Hinted::error("no card is named", "`--gpu rtx3090`, or `--memory 16GiB`"))?;
+    let mut outputs = Outputs::check(&[("--json", trial.json.as_deref())])?;
+    let (card, mut notes) = card(arguments)?;
     let only = wanted(&arguments.levers)?;
     let knobs = knobs(arguments)?;
     let values: Vec<(String, Vec<String>)> =
@@ -48,7 +42,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         Vec::new(),
         vec![card.clone()],
         settings(trial)?,
-        cache(trial),
+        !trial.fresh,
         progress,
     )?
     .in_world(trial.world_size);
@@ -62,36 +56,54 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         precision: if BFLOAT16 <= card.compute_capability { "amp-bf16" } else { "amp-fp16" },
     };
     let answer = search(&mut bench, &wish)?;
-    let written = |knob: &Knob| {
-        let of = values
-            .iter()
-            .find(|row| row.0 == knob.name)
-            .map(|row| row.1.clone())
-            .unwrap_or_default();
-        of.into_iter()
-            .map(|value| (knob.name.clone(), value.clone(), knob.shown(&value)))
-            .collect::<Vec<_>>()
-    };
-    let mut notes = Vec::new();
-    if !wish.allow_training && answer.chosen.is_none() && !answer.fits {
+    let unfinished = bench.runner.unfinished(began);
+    let is_open = answer.chosen.is_none() && !answer.fits && unfinished.is_none();
+    if !wish.allow_training && is_open && answer.baseline.verdict == Verdict::Fits {
         notes.push("levers that change the training were not tried: `--allow training`".to_owned());
     }
+    notes.extend(bench.runner.counts.notes());
     let fit = Fit {
-        card: match card.memory_known {
-            gpus::Known::Given => "a card".to_owned(),
-            _ => card.title.to_owned(),
-        },
+        card: crate::card::title(&card),
         memory_bytes: card.memory_bytes,
+        used_bytes: card.used_bytes,
         context_bytes: card.context_bytes,
         answer,
-        knobs: knobs.iter().flat_map(written).collect(),
-        run: bench.runner.counts.0,
+        knobs: written(&knobs, &values),
+        run: bench.runner.counts.run,
+        remembered: bench.runner.counts.remembered,
+        unfinished,
         wall_seconds: began.elapsed().as_secs_f64(),
         notes,
     };
     drop(bench);
-    show(&fit, trial.json.as_deref())?;
-    Ok(fit.exit_code())
+    if outputs.json(trial.json.as_deref(), || report::fit::json(&fit)) {
+        outputs.print(&report::fit::terminal(&fit, Palette::coloured()));
+    }
+    Ok(outputs.finish(fit.exit_code()))
+}
+
+/// The card that is to be fitted.
+fn card(arguments: &FitArguments) -> Result<(gpus::Card, Vec<String>)> {
+    let flags = RunArguments {
+        gpu: arguments.gpu.clone(),
+        memory: arguments.memory.clone(),
+        used: arguments.used.clone(),
+        ..RunArguments::default()
+    };
+    let Settings { card, notes, .. } = Settings::resolve(&flags)?;
+    let card = card
+        .ok_or_else(|| Hinted::error("no card is named", "`--gpu rtx3090`, or `--memory 16GiB`"))?;
+    Ok((card, notes))
+}
+
+/// Every value of every knob, as the user would write it.
+fn written(knobs: &[Knob], values: &[(String, Vec<String>)]) -> Vec<(String, String, String)> {
+    let of = |knob: &Knob| {
+        let row = values.iter().find(|row| row.0 == knob.name);
+        let shown = |value: &String| (knob.name.clone(), value.clone(), knob.shown(value));
+        row.into_iter().flat_map(|row| &row.1).map(shown).collect::<Vec<_>>()
+    };
+    knobs.iter().flat_map(of).collect()
 }
 
 /// `--try`, checked.
@@ -154,17 +166,4 @@ fn halves(now: &str) -> Option<Vec<String>> {
         values.push(number.to_string());
     }
     (!values.is_empty()).then_some(values)
-}
-
-fn show(fit: &Fit, json: Option<&Path>) -> Result<()> {
-    if json == Some(Path::new("-")) {
-        anstream::print!("{}", report::fit::json(fit));
-        return Ok(());
-    }
-    if let Some(path) = json {
-        std::fs::write(path, report::fit::json(fit))
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
-    }
-    anstream::print!("{}", report::fit::terminal(fit, Palette::coloured()));
-    Ok(())
 }

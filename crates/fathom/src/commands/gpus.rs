@@ -3,39 +3,37 @@
 use anyhow::Result;
 use report::bytes;
 
-use crate::settings::find_card;
+use crate::card::find_card;
+use crate::screen;
 
 /// Lists the catalogue, or one card with the origin of each number.
 pub(crate) fn gpus(name: Option<&str>) -> Result<u8> {
-    match name {
-        Some(name) => one(name),
-        None => {
-            all();
-            Ok(0)
-        }
-    }
+    screen::print(&name.map_or_else(|| Ok(all()), one)?)?;
+    Ok(0)
 }
 
-fn all() {
+fn all() -> String {
+    let mut text = String::new();
     let cards = ::gpus::cards();
     let width = cards.iter().map(|card| card.name.len()).max().unwrap_or(0);
     for card in cards {
         let (major, minor) = card.compute_capability;
         let capability = format!("{major}.{minor}");
-        anstream::println!(
-            "{:width$}  {:>10}  {capability:>4}  {:>4} SMs  {}",
+        text += &format!(
+            "{:width$}  {:>10}  {capability:>4}  {:>4} SMs  {}\n",
             card.name,
             bytes::text(card.memory_bytes),
             card.sm_count,
             card.title
         );
     }
+    text
 }
 
-fn one(name: &str) -> Result<u8> {
+fn one(name: &str) -> Result<String> {
     let card = find_card(name)?;
     let (major, minor) = card.compute_capability;
-    anstream::println!("{}  {}  compute capability {major}.{minor}", card.name, card.title);
+    let mut text = format!("{}  {}  compute capability {major}.{minor}\n", card.name, card.title);
     let arch = card.architecture();
     let shared = format!(
         "{} KiB a multiprocessor, {} KiB a block",
@@ -48,7 +46,7 @@ fn one(name: &str) -> Result<u8> {
     let width = facts.iter().map(|fact| fact.1.chars().count()).max().unwrap_or(0);
     for (label, value, known) in facts {
         let padding = " ".repeat(width - value.chars().count());
-        anstream::println!("  {label:18}  {value}{padding}  {known}");
+        text += &format!("  {label:18}  {value}{padding}  {known}\n");
     }
-    Ok(0)
+    Ok(text)
 }

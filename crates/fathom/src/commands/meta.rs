@@ -5,13 +5,18 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
+use crate::screen;
 
 pub(crate) fn completions(shell: Shell) -> Result<u8> {
-    clap_complete::generate(shell, &mut Cli::command(), "fathom", &mut std::io::stdout());
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "fathom", &mut text);
+    screen::answer(&String::from_utf8_lossy(&text))?;
     Ok(0)
 }
 
 pub(crate) fn man() -> Result<u8> {
-    clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+    let mut text = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut text)?;
+    screen::answer(&String::from_utf8_lossy(&text))?;
     Ok(0)
 }

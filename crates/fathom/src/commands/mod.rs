@@ -12,11 +12,6 @@ mod replay;
 mod run;
 mod sweep;
 
-use std::fs;
-use std::path::Path;
-
-use anyhow::{Context, Result};
-
 pub(crate) use check::check;
 pub(crate) use diff::diff;
 pub(crate) use doctor::doctor;
@@ -28,8 +23,3 @@ pub(crate) use page::page;
 pub(crate) use replay::replay;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
-
-/// Writes an answer.
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
-}

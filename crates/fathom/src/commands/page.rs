@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use ::page::Item;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::Value;
 
 use crate::cli::PageArguments;
 use crate::error::Hinted;
+use crate::outputs::Outputs;
 use crate::page::{REPORT, of_recording, render, with_recordings};
 use crate::{load, outcome};
 
@@ -18,15 +19,17 @@ const DOCUMENTS: [&str; 3] = ["fathom.fit/1", "fathom.sweep/1", "fathom.diff/1"]
 /// Writes the page; 0 if there is one.
 pub(crate) fn page(arguments: &PageArguments) -> Result<u8> {
     let to = &arguments.output;
+    let mut outputs = Outputs::check(&[("-o", Some(to))])?;
     let (mut items, mut documents) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         refuse_same(path, to)?;
         gather(path, &mut items, &mut documents)?;
     }
     let page = render(items, documents);
-    fs::write(to, &page).with_context(|| format!("cannot write `{}`", to.display()))?;
-    println!("{} ({})", to.display(), report::bytes::text(page.len() as u64));
-    Ok(0)
+    outputs.file(to, &page);
+    let size = report::bytes::text(page.len() as u64);
+    outputs.print(&format!("{} ({size})\n", report::visible(&to.to_string_lossy())));
+    Ok(outputs.finish(0))
 }
 
 /// What is read is not written over.
@@ -69,10 +72,10 @@ pub(super) fn gather(path: &Path, items: &mut Vec<Item>, documents: &mut Vec<Val
         return Ok(());
     }
     let mut recordings = load::load(path)?;
-    if recordings.iter().any(|recording| !recording.events.is_empty()) {
-        recordings.retain(|recording| !recording.events.is_empty());
+    if recordings.iter().any(|recording| recording.trace_length() != 0) {
+        recordings.retain(|recording| recording.trace_length() != 0);
         // The busiest first: its numbers are the first that are seen.
-        recordings.sort_by_key(|recording| std::cmp::Reverse(recording.events.len()));
+        recordings.sort_by_key(|recording| std::cmp::Reverse(recording.trace_length()));
     } else {
         recordings = vec![load::choose(recordings, path, None)?];
     }

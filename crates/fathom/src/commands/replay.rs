@@ -1,35 +1,45 @@
 //! `fathom replay`.
 
-use std::fs;
 use std::path::Path;
 
 use allocator::{Requests, Settings, Timeline, pack, reproduce};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use recording::{BlockState, Event, Recording};
 use report::Palette;
-use report::replay::{Difference, Ideal, Replay, Trial};
+use report::replay::{Contradiction, Difference, Ideal, Replay, Trial};
 
+use crate::card::{Meant, Said};
 use crate::cli::ReplayArguments;
 use crate::error::Hinted;
 use crate::load;
+use crate::outputs::Outputs;
 use crate::trials::{self, Candidate};
 
 /// Replays a file under its own settings and under others; 1 if it differs or does not fit.
 pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
-    let memory = arguments.memory.as_deref().map(crate::settings::size).transpose()?;
+    let asked_card = card(arguments)?;
+    let mut outputs = Outputs::check(&[("--json", arguments.json.as_deref())])?;
     let recordings = load::load(&arguments.file)?;
     let devices = recordings.iter().map(|recording| recording.about.device).collect();
     let recording = load::choose(recordings, &arguments.file, arguments.device)?;
+    load::need_trace(&recording, &arguments.file)?;
     let own = settings_of(&recording, &arguments.file)?;
     let asked = asked(arguments.settings.as_deref(), &own)?;
+    // The recorded settings by another spelling are no other settings.
+    let asked = asked.filter(|asked| !is_same(&asked.settings, &own));
     let mut replay = describe(&recording, arguments);
     replay.devices = devices;
     let result = reproduce(&recording, &own);
     if let Some(difference) = result.difference {
         replay.first_difference = Some(Difference {
-            event: difference.event,
+            event: recording.trace_number(difference.event),
             recorded: difference.expected,
             replayed: difference.got,
+        });
+        replay.contradiction = allocator::contradiction(&recording).map(|found| Contradiction {
+            event: recording.trace_number(found.event),
+            what: found.event_text,
+            found: if found.is_there { "still there" } else { "not there" },
         });
         replay.exit_code = 1;
     } else {
@@ -38,21 +48,44 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
         replay.recorded_peaks = Some(peaks);
         replay.retries = stats.num_alloc_retries;
         let endless = gpus::unlimited().memory_bytes;
-        replay.memory_bytes = memory.or(own.memory.filter(|bytes| *bytes < endless));
+        match &asked_card {
+            Some(card) => put_on(&mut replay, card),
+            None => replay.memory_bytes = own.memory.filter(|bytes| *bytes < endless),
+        }
         let requests = Requests::of(&recording, &own);
         let recorded = Candidate { conf: replay.settings.clone(), settings: own.clone() };
+        replay.judged = asked_card.as_ref().map(|_| usize::from(asked.is_some()));
         let rows = rows(&replay, recorded, asked, requests.start.is_empty());
         replay.trials = try_all(&replay, &requests, &rows, &result.timeline);
         replay.start = older(&requests);
         replay.floor = Some(trials::floor(&requests, &rows));
         let packing = pack(&requests, &own);
         replay.ideal = Some(Ideal { bound_bytes: packing.bound, packed_bytes: packing.packed });
-        replay.judged = memory.map(|_| usize::from(arguments.settings.is_some()));
         let judged = replay.judged.and_then(|row| replay.trials.get(row));
         replay.exit_code = u8::from(judged.is_some_and(|trial| trial.refused.is_some()));
     }
-    show(&replay, arguments)?;
-    Ok(replay.exit_code)
+    show(&replay, arguments, &mut outputs);
+    Ok(outputs.finish(replay.exit_code))
+}
+
+/// The card that was asked for.
+fn card(arguments: &ReplayArguments) -> Result<Option<Meant>> {
+    let ReplayArguments { gpu, memory, used, .. } = arguments;
+    Said { gpu: gpu.as_deref(), memory: memory.as_deref(), used: used.as_deref() }.meant()
+}
+
+/// Asks about another card than the recorded one. A card by its name has a context of its own; any other
+/// is taken to have the recorded one.
+fn put_on(replay: &mut Replay, Meant { card, notes }: &Meant) {
+    replay.memory_bytes = Some(card.memory_bytes);
+    replay.used_bytes = card.used_bytes;
+    if !card.is_nameless() {
+        replay.card = card.title.to_owned();
+        replay.context_bytes = card.context_bytes;
+        replay.context_known =
+            if card.context_known.is_assumed() { "assumed" } else { "measured on such a card" };
+    }
+    replay.notes.extend(notes.iter().cloned());
 }
 
 /// The settings to try, on the card that was given or recorded.
@@ -63,7 +96,7 @@ fn rows(
     starts_empty: bool,
 ) -> Vec<Candidate> {
     let on_card = |row: Candidate| {
-        let (memory, context) = (replay.memory_bytes, replay.context_bytes);
+        let (memory, context) = (replay.memory_bytes, replay.context_bytes + replay.used_bytes);
         Candidate { settings: Settings { memory, context, ..row.settings }, ..row }
     };
     trials::candidates(&on_card(recorded), asked.map(on_card), starts_empty)
@@ -78,7 +111,7 @@ fn try_all(
 ) -> Vec<Trial> {
     let trials = rows.iter().enumerate().map(|(at, row)| match (at, replay.memory_bytes) {
         (0, None) => trials::describe(requests, row, recorded),
-        _ => trials::trial(requests, row, at == 0),
+        _ => trials::trial(requests, rows, at),
     });
     trials.collect()
 }
@@ -101,14 +134,14 @@ fn describe(recording: &Recording, arguments: &ReplayArguments) -> Replay {
         torch: about.torch.clone(),
         settings: about.allocator_settings.clone(),
         recorded_memory_bytes: (about.memory_bytes != 0).then_some(about.memory_bytes),
-        events: recording.events.len(),
+        events: recording.trace_length(),
         failed_requests: failed.count(),
         died: allocator::fatal(&recording.events).next().is_some(),
         context_bytes: match context_assumed {
             true => gpus::unlimited().context_bytes,
             false => about.context_bytes,
         },
-        context_assumed,
+        context_known: if context_assumed { "assumed" } else { "recorded" },
         ..Replay::default()
     }
 }
@@ -137,18 +170,14 @@ fn asked(conf: Option<&str>, own: &Settings) -> Result<Option<Candidate>> {
     Ok(Some(Candidate { conf: conf.to_owned(), settings: parsed }))
 }
 
-fn show(replay: &Replay, arguments: &ReplayArguments) -> Result<()> {
-    let json = || report::replay::json(replay);
-    match arguments.json.as_deref() {
-        Some(path) if path == Path::new("-") => {
-            anstream::print!("{}", json());
-            return Ok(());
-        }
-        Some(path) => {
-            fs::write(path, json()).with_context(|| format!("cannot write `{}`", path.display()))?
-        }
-        None => {}
+/// Do they lay memory out in the same way? The card is another matter.
+fn is_same(one: &Settings, other: &Settings) -> bool {
+    let Settings { memory, context, .. } = *other;
+    Settings { memory, context, ..one.clone() } == *other
+}
+
+fn show(replay: &Replay, arguments: &ReplayArguments, outputs: &mut Outputs) {
+    if outputs.json(arguments.json.as_deref(), || report::replay::json(replay)) {
+        outputs.print(&report::replay::terminal(replay, Palette::coloured()));
     }
-    anstream::print!("{}", report::replay::terminal(replay, Palette::coloured()));
-    Ok(())
 }

@@ -1,23 +1,23 @@
 //! `fathom sweep`.
 
-use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use fit::largest::Search;
 use fit::{Card, Verdict, grid};
 use report::Palette;
 use report::sweep::{Row, Sweep};
 
 use crate::along::{fewest, scaling};
-use crate::cache::Cache;
+use crate::card::Said;
 use crate::cli::{RunArguments, SweepArguments, TrialArguments};
 use crate::error::Hinted;
 use crate::growth;
-use crate::launch::cache_folder;
+use crate::outcome::UNFINISHED;
+use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
-use crate::settings::{Settings, find_card, size};
+use crate::settings::Settings;
 use crate::vary::{Vary, WORLD_SIZE, knobs, read_vary, shown};
 
 /// Memories that are tried when no card is named, in GiB.
@@ -27,16 +27,17 @@ const MEMORIES: [u64; 7] = [8, 12, 16, 24, 32, 48, 80];
 pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     let began = Instant::now();
     let trial = &arguments.trial;
+    let mut outputs = Outputs::check(&[("--json", trial.json.as_deref())])?;
     let varied = arguments.vary.iter().map(|text| read_vary(text)).collect::<Result<Vec<_>>>()?;
     let names: Vec<&str> = varied.iter().map(|(name, _)| name.as_str()).collect();
     let knobs = knobs(&names, trial)?;
-    let catalogue = cards(&arguments.gpu, &arguments.memory)?;
+    let (catalogue, understood) = cards(arguments)?;
     let mut runner = OnPhantom::new(
         &trial.command,
         knobs,
         catalogue.clone(),
         settings(trial)?,
-        cache(trial),
+        !trial.fresh,
         Progress::new(trial.quiet),
     )?
     .in_world(trial.world_size);
@@ -61,16 +62,36 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     }
     answer.scaling = scaling(&answer);
     answer.fewest = fewest(&answer);
-    if arguments.causes {
+    if arguments.causes && runner.unfinished(began).is_none() {
         growth::add_causes(&mut answer, &mut runner)?;
     }
-    (answer.run, answer.remembered) = runner.counts;
+    (answer.run, answer.remembered) = (runner.counts.run, runner.counts.remembered);
     answer.wall_seconds = began.elapsed().as_secs_f64();
+    answer.unfinished = runner.unfinished(began);
     answer.notes = notes(&answer, &runner);
+    answer.notes.extend(used_note(&catalogue));
+    answer.notes.extend(understood);
     drop(runner);
-    show(&answer, trial.json.as_deref())?;
+    if outputs.json(trial.json.as_deref(), || report::sweep::json(&answer)) {
+        outputs.print(&report::sweep::terminal(&answer, Palette::coloured()));
+    }
+    Ok(outputs.finish(exit_code(&answer)))
+}
+
+fn exit_code(answer: &Sweep) -> u8 {
     let failed = |point: &grid::Point| matches!(point.verdict, Verdict::Failed(_));
-    Ok(if answer.points.iter().all(failed) && !answer.points.is_empty() { 3 } else { 0 })
+    match () {
+        () if answer.unfinished.is_some() => UNFINISHED as u8,
+        () if answer.points.iter().all(failed) && !answer.points.is_empty() => 3,
+        () => 0,
+    }
+}
+
+/// What others hold, if they hold something.
+fn used_note(cards: &[gpus::Card]) -> Option<String> {
+    let most = cards.iter().map(|card| card.used_bytes).max().filter(|bytes| *bytes != 0)?;
+    let each = if cards.iter().all(|card| card.used_bytes == most) { "" } else { "up to " };
+    Some(format!("{each}{} of each card are in use by others", report::bytes::text(most)))
 }
 
 /// The settings of a run with these steps and limits; the card is each trial's own.
@@ -81,28 +102,49 @@ pub(crate) fn settings(trial: &TrialArguments) -> Result<Settings> {
     Ok(Settings { card: None, budget: None, ..settings })
 }
 
-/// Where answers are remembered, unless they are not wanted.
-pub(crate) fn cache(trial: &TrialArguments) -> Option<Cache> {
-    (!trial.fresh).then(|| Cache::new(cache_folder().join("trials")))
-}
-
-fn cards(names: &[String], memories: &[String]) -> Result<Vec<gpus::Card>> {
-    if !names.is_empty() {
-        return names.iter().map(|name| find_card(name.trim()).cloned()).collect();
-    }
-    let sizes = match memories.is_empty() {
-        true => MEMORIES.iter().map(|gib| gib << 30).collect(),
-        false => memories.iter().map(|text| size(text)).collect::<Result<Vec<u64>>>()?,
+/// The cards to try, and how their sizes were understood.
+fn cards(arguments: &SweepArguments) -> Result<(Vec<gpus::Card>, Vec<String>)> {
+    let SweepArguments { gpu, memory, used, .. } = arguments;
+    let usual: Vec<String> = MEMORIES.iter().map(|gib| format!("{gib}GiB")).collect();
+    let memory = if gpu.is_empty() && memory.is_empty() { &usual } else { memory };
+    let said: Vec<(Option<&String>, Option<&String>)> = match (gpu.as_slice(), memory.as_slice()) {
+        (names, []) => names.iter().map(|name| (Some(name), None)).collect(),
+        ([], sizes) => sizes.iter().map(|size| (None, Some(size))).collect(),
+        ([name], sizes) => sizes.iter().map(|size| (Some(name), Some(size))).collect(),
+        (names, [size]) => names.iter().map(|name| (Some(name), Some(size))).collect(),
+        _ => {
+            return Err(Hinted::error(
+                "several cards and several memories",
+                "name one card with its memories, or one memory with its cards",
+            ));
+        }
     };
-    Ok(sizes.into_iter().map(|bytes| gpus::unlimited().with_memory(bytes)).collect())
+    let (mut cards, mut notes) = (Vec::new(), Vec::new());
+    for (gpu, memory) in said {
+        let text = |text: &'_ String| text.trim().to_owned();
+        let (gpu, memory) = (gpu.map(text), memory.map(text));
+        let said = Said { gpu: gpu.as_deref(), memory: memory.as_deref(), used: used.as_deref() };
+        if let Some(meant) = said.meant()? {
+            cards.push(meant.card);
+            notes.extend(meant.notes);
+        }
+    }
+    Ok((cards, notes))
 }
 
 fn card_of(card: &gpus::Card) -> report::sweep::Card {
-    let name = match card.memory_known {
-        gpus::Known::Given => report::bytes::text(card.memory_bytes).replace(".00", ""),
+    let size = || report::bytes::text(card.memory_bytes).replace(".00", "");
+    let name = match (card.is_nameless(), card.memory_known) {
+        (true, _) => size(),
+        (false, gpus::Known::Given) => format!("{} {}", card.name, size()),
         _ => card.name.to_owned(),
     };
-    report::sweep::Card { name, memory_bytes: card.memory_bytes, context_bytes: card.context_bytes }
+    report::sweep::Card {
+        name,
+        memory_bytes: card.memory_bytes,
+        used_bytes: card.used_bytes,
+        context_bytes: card.context_bytes,
+    }
 }
 
 /// Cards that differ in memory alone are of one kind.
@@ -166,7 +208,9 @@ fn search(
         kinds.dedup();
         for kind in kinds {
             let mut search = Search::new(runner, *range, &values);
-            for (index, card) in cards.iter().enumerate().filter(|(_, card)| card.kind == kind) {
+            let of_kind: Vec<(usize, &Card)> =
+                cards.iter().enumerate().filter(|(_, card)| card.kind == kind).collect();
+            for &(index, card) in &of_kind {
                 let largest = search.largest(index, card)?;
                 let names = others.iter().map(|(name, _)| (*name).clone());
                 let row = Row {
@@ -176,43 +220,11 @@ fn search(
                 };
                 answer.largest.push(row);
             }
-            answer.points.extend(points(&search, cards, kind, &values));
+            answer.points.extend(search.points(&of_kind));
         }
     }
     answer.largest.sort_by_key(|row| row.largest.card);
     Ok(())
-}
-
-/// What the search ran, as points: without a limit it answers where the memory is clear.
-fn points(
-    search: &Search<'_, OnPhantom>,
-    cards: &[Card],
-    kind: usize,
-    values: &dyn Fn(i64) -> Vec<String>,
-) -> Vec<grid::Point> {
-    let mut points = Vec::new();
-    for (x, measured) in search.needs() {
-        for (index, card) in cards.iter().enumerate().filter(|(_, card)| card.kind == kind) {
-            let own = search
-                .on_card()
-                .find(|(of, at, _)| (*of, *at) == (index, x))
-                .map(|(_, _, measured)| measured);
-            let verdict = match (&measured.verdict, own) {
-                (_, Some(own)) => Some(own.verdict.clone()),
-                (Verdict::Fits, None) => fit::trial::verdict_for(card, &measured.peaks),
-                (other, None) => Some(other.clone()),
-            };
-            let peaks = own.unwrap_or(measured).peaks;
-            points.extend(verdict.map(|verdict| grid::Point {
-                values: values(x),
-                card: index,
-                verdict,
-                peaks,
-                how: grid::How::Run,
-            }));
-        }
-    }
-    points
 }
 
 fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
@@ -236,7 +248,7 @@ fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
         .map(|point| &point.verdict)
         .find(|verdict| matches!(verdict, Verdict::Failed(_)))
     {
-        notes.push(format!("a trial failed by itself: {}", why.replace('\n', "\n         ")));
+        notes.push(format!("a trial failed by itself: {why}"));
     }
     if runner.is_in_world() || answer.knobs.iter().any(|knob| knob.name == WORLD_SIZE) {
         notes.push(
@@ -244,21 +256,13 @@ fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if !runner.is_warm() {
-        notes.push("each trial starts Python anew: only `python script.py` and `python -m` can be kept warm".to_owned());
+    if runner.is_cold() {
+        notes.push(
+            "each trial starts Python anew: only `python script.py` and `python -m` can be kept warm, and only \
+             if no file of yours has the name of a module that torch imports"
+                .to_owned(),
+        );
     }
+    notes.extend(runner.counts.notes());
     notes
-}
-
-fn show(answer: &Sweep, json: Option<&Path>) -> Result<()> {
-    if json == Some(Path::new("-")) {
-        anstream::print!("{}", report::sweep::json(answer));
-        return Ok(());
-    }
-    if let Some(path) = json {
-        std::fs::write(path, report::sweep::json(answer))
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
-    }
-    anstream::print!("{}", report::sweep::terminal(answer, Palette::coloured()));
-    Ok(())
 }

@@ -7,7 +7,7 @@ use anatomy::{Anatomy, Entry, Known};
 use report::{Card, Peak, Run};
 
 use super::files::Seen;
-use super::refusal_that_ended;
+use super::{processes, refusal_that_ended};
 use crate::dissect::{deferred, dissect, smallest_card};
 use crate::fragments::fragments;
 
@@ -22,13 +22,18 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
     let Ok(bytes) = fs::read(folder.join(&name)) else { return };
     let result = recording::file::read(&bytes).map_err(|error| error.to_string());
     let nccl = run.peak.as_ref().map_or(0, |peak| peak.nccl_bytes);
+    let used = run.card.as_ref().map_or(0, |card| card.used_bytes);
     let result = result.and_then(|mut recording| {
         let is_whole = recording.about.complete;
-        let context = &mut recording.about.context_bytes;
-        *context -= taken_early(*context, main, nccl);
+        let about = &mut recording.about;
+        about.context_bytes = main.page.devices[main.device().0].context;
+        // What other programs hold is no part of the card that the run has.
+        about.memory_bytes = about.memory_bytes.saturating_sub(used);
         if run.out_of_memory.is_none() {
-            run.floor_bytes = smallest_card(&recording).map(|bytes| bytes + nccl);
+            let floor = smallest_card(&recording).map(|bytes| bytes + nccl);
+            run.floor_bytes = floor.map(|bytes| processes::enough(run, bytes) + used);
         }
+        recording.about.context_bytes += processes::others(run);
         run.deferred = deferred(&recording).filter(|_| !are_events_late());
         let (anatomy, notes) = dissect(&recording)?;
         // Another process may have ended the run: this one's failures would not be the reason.
@@ -45,6 +50,8 @@ pub(super) fn add(run: &mut Run, folder: &Path, main: &Seen) {
             run.notes.extend(missing(&anatomy, run.peak.as_ref(), is_whole));
             mark_assumed(&mut anatomy, run.card.as_ref());
             add_nccl(&mut anatomy, nccl);
+            processes::add_to_ledger(&mut anatomy, run);
+            add_programs(&mut anatomy, used);
             let is_ours = run.out_of_memory.is_some() && refusal_that_ended(main).is_some();
             run.findings = diagnose::diagnose(&anatomy, is_ours);
             run.anatomy = Some(anatomy).filter(|anatomy| anatomy.events != 0);
@@ -68,12 +75,6 @@ fn missing(anatomy: &Anatomy, peak: Option<&Peak>, is_whole: bool) -> Option<Str
     (!is_whole).then(|| "the recording ends before its process did".to_owned())
 }
 
-/// What NCCL held before the first tensor. The recorder takes all that is not free then for the context.
-fn taken_early(recorded_context: u64, main: &Seen, nccl: u64) -> u64 {
-    let context = main.page.devices[main.device().0].context;
-    recorded_context.saturating_sub(context).min(nccl)
-}
-
 /// What NCCL is taken to hold is neither PyTorch's nor free.
 fn add_nccl(anatomy: &mut Anatomy, bytes: u64) {
     if bytes == 0 {
@@ -86,6 +87,20 @@ fn add_nccl(anatomy: &mut Anatomy, bytes: u64) {
         at.ledger[place].bytes -= taken;
         let row = Entry { name: "nccl", bytes: taken, known: Known::Modelled, depth: 1 };
         at.ledger.insert(place, row);
+    }
+}
+
+/// What other programs hold: a part of the card, and nobody's to give.
+fn add_programs(anatomy: &mut Anatomy, bytes: u64) {
+    if bytes == 0 {
+        return;
+    }
+    let refusal = anatomy.out_of_memory.as_mut().map(|refusal| &mut refusal.at);
+    for at in [&mut anatomy.allocated_peak, &mut anatomy.reserved_peak].into_iter().chain(refusal) {
+        let Some(card) = at.ledger.iter().position(|row| row.name == "card") else { continue };
+        at.ledger[card].bytes += bytes;
+        let row = Entry { name: "programs", bytes, known: Known::Assumed, depth: 1 };
+        at.ledger.insert(card + 1, row);
     }
 }
 

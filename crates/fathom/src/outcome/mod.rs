@@ -1,20 +1,30 @@
 //! Reads what a run left in its folder and gives the verdict.
 
 mod files;
+mod fits_on;
 mod held;
 mod notes;
+mod processes;
+mod unattributed;
+mod workspaces;
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
-use report::{FitsOn, OutOfMemory, Peak, PeakBytes, Run, Software, Verdict, Workspaces};
+use report::{Decision, OutOfMemory, Peak, PeakBytes, Run, Software, Unfinished, Verdict};
 
+pub(crate) use self::files::check_pages;
 use self::files::{Moment, Process, Seen, read_all};
-use self::notes::notes;
+use self::notes::{missing_kernels, notes};
+use self::workspaces::workspaces;
 use crate::dissect::from_here;
-use crate::launch::Ended;
+use crate::session::{self, Cut, Ended};
 use crate::settings::Settings;
+use crate::visible;
+
+/// Exit code of a run that was broken off.
+pub(crate) const UNFINISHED: i32 = 4;
 
 /// The signal of `abort()`.
 const ABORT: i32 = 6;
@@ -24,31 +34,37 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
     let all = read_all(folder);
     let main = all.first();
     let process = main.and_then(|seen| seen.process.as_ref());
+    let targets = process.map_or(&[][..], |process| &process.architectures);
     let stopped = all.iter().any(|seen| seen.end().is_some_and(|end| end.kind == "stopped"));
-    let out_of_memory = all.iter().find_map(refusal_that_ended);
-    let peak = main.filter(|seen| 0 < seen.device().1).map(peak_of);
-    let failure = failure(ended, &all, stopped);
+    let unfinished = unfinished(ended).filter(|_| !stopped);
+    let out_of_memory = all.iter().find_map(|seen| refusal(seen, unfinished.is_some()));
+    let refused_context = processes::refused_context(&all, ended).filter(|_| unfinished.is_none());
+    let out_of_memory = out_of_memory.or(refused_context);
+    let mut peak = main.filter(|seen| 0 < seen.device().1).map(peak_of);
+    let processes = processes::sum_up(peak.as_mut(), folder, &all);
+    let failure = match &unfinished {
+        Some(unfinished) => Some(unfinished.to_string()),
+        None => failure(ended, &all, stopped),
+    };
     let over_budget = match (settings.budget, &peak) {
         (Some(budget), Some(peak)) => budget < peak.device_bytes,
         _ => false,
     };
-    let (verdict, exit_code) = match () {
-        () if out_of_memory.is_some() => (Verdict::DoesNotFit, 1),
-        () if failure.is_some() => (Verdict::ScriptFailed, 3),
-        () if over_budget => (Verdict::DoesNotFit, 1),
-        () => (Verdict::Fits, 0),
+    let (verdict, exit_code) = match (&unfinished, &failure) {
+        _ if out_of_memory.is_some() => (Verdict::DoesNotFit, 1),
+        // What was needed by then is needed: that much is certain.
+        (Some(_), _) | (None, None) if over_budget => (Verdict::DoesNotFit, 1),
+        (Some(unfinished), _) => (unfinished.verdict(), UNFINISHED),
+        (None, Some(_)) => (Verdict::ScriptFailed, 3),
+        (None, None) => (Verdict::Fits, 0),
     };
     let mut run = Run {
         verdict,
         exit_code,
-        card: settings.card.as_ref().map(card_of),
+        card: settings.card.as_ref().map(|card| card_of(card, targets)),
         software: process.map(software_of).unwrap_or_default(),
-        workspaces: all
-            .iter()
-            .map(Seen::workspaces)
-            .max_by_key(|source| *source as u8)
-            .unwrap_or(Workspaces::None),
-        steps: process.map_or(0, |process| process.steps),
+        workspaces: Vec::new(),
+        steps: all.iter().filter_map(Seen::steps).max().unwrap_or(0),
         stopped,
         wall_seconds: ended.seconds,
         fits_on: Vec::new(),
@@ -56,21 +72,74 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         anatomy: None,
         findings: Vec::new(),
         answers: Vec::new(),
+        processes,
         floor_bytes: None,
         budget_bytes: settings.budget,
         against: None,
         out_of_memory,
         failure,
+        unfinished,
+        unattributed: None,
         ranks: None,
         deferred: None,
+        decisions: Vec::new(),
+        modelled: Vec::new(),
+        most: None,
+        warnings: settings.card.iter().filter_map(|card| missing_kernels(card, process)).collect(),
         notes: Vec::new(),
     };
-    if settings.card.is_none() && verdict == Verdict::Fits {
-        run.fits_on = smallest_cards(&run);
-    }
+    run.workspaces = workspaces(&all, run.card.as_ref().and_then(|card| card.has_kernels));
     run.notes = notes(&all, settings, &run);
-    main.into_iter().for_each(|main| held::add(&mut run, folder, main));
+    run.notes.extend(visible::note(settings).filter(|_| run.peak.is_none()));
+    run.notes.extend(notes_of_end(ended, &run));
+    main.into_iter().for_each(|main| add_held(&mut run, folder, main, settings));
+    let decisions = process.iter().flat_map(|process| &process.decisions).map(Decision::from);
+    (run.modelled, run.decisions) = decisions.partition(|decision| decision.why == "modelled");
+    run.warnings.extend(run.decisions.iter().map(decided));
+    run.notes.extend(run.modelled.first().map(|first| modelled(first, run.modelled.len())));
+    run.notes.extend(report::workspaces_sentence(&run));
+    if settings.card.is_none() && verdict == Verdict::Fits {
+        run.fits_on = fits_on::fits_on(&run, &gpus::unlimited(), targets);
+    }
     run
+}
+
+/// Who held the memory, and how much of it nobody is known to hold.
+fn add_held(run: &mut Run, folder: &Path, main: &Seen, settings: &Settings) {
+    held::add(run, folder, main);
+    // Where nothing is recorded on request, nothing is missing.
+    run.unattributed = unattributed::of(run, main).filter(|_| settings.record);
+    if unattributed::is_cut_short(main) {
+        run.steps = run.steps.max(unattributed::recorded_steps(run));
+    }
+    if unattributed::is_cut_short(main) || run.unfinished.is_some() {
+        run.floor_bytes = None;
+    }
+}
+
+/// All bytes that the processes of a run ever allocated on cards, and how many steps they took.
+pub(crate) fn allocations(folder: &Path) -> Vec<(u64, u64)> {
+    let process = |seen: &Seen| {
+        let process = seen.process.as_ref()?;
+        Some((process.devices.iter().map(|device| device.total_bytes).sum(), process.steps_of_all))
+    };
+    let mut all: Vec<(u64, u64)> = read_all(folder).iter().filter_map(process).collect();
+    all.sort_unstable();
+    all
+}
+
+/// What is unknown moves nothing: that is said once instead of line by line.
+pub(crate) fn settle(run: &mut Run) {
+    let said: Vec<String> = run.decisions.iter().map(decided).collect();
+    run.warnings.retain(|warning| !said.contains(warning));
+    let Some(first) = run.decisions.first() else { return };
+    let others = match run.decisions.len() {
+        1 => String::new(),
+        count => format!(" and at {} other places", count - 1),
+    };
+    run.notes.push(format!(
+        "what {first}{others} gives is not known, and moved no allocation where the run was tried once more, with other values"
+    ));
 }
 
 /// Recordings of a run's folder; that of the process that used its card most comes first.
@@ -81,6 +150,65 @@ pub(crate) fn recordings(folder: &Path) -> Vec<PathBuf> {
     all.retain(|path| path.extension().is_some_and(|kind| kind == "fathom"));
     all.sort_by_key(|path| (Some(path) != of_main.as_ref(), path.clone()));
     all
+}
+
+/// What was decided by weights that stand for others, as a sentence.
+fn modelled(first: &Decision, count: usize) -> String {
+    let others = match count {
+        1 => String::new(),
+        count => format!(" and at {} other places", count - 1),
+    };
+    let with = "is computed with the weights of the first step, also in later ones (modelled)";
+    format!("what {first}{others} gives {with}")
+}
+
+/// What was decided without knowing, as a sentence.
+fn decided(decision: &Decision) -> String {
+    let below = match (&decision.place, &decision.library) {
+        (Some(_), Some((file, line))) => format!(" (in {file}:{line})"),
+        _ => String::new(),
+    };
+    let why = match decision.why.as_str() {
+        "dear" => "values that would take too long to compute",
+        _ => "values that are not known",
+    };
+    let assumed = match decision.assumed.as_str() {
+        "given" => "what --assume says",
+        "most" => "the most that they can give",
+        _ => "the least that they can give",
+    };
+    let times =
+        if decision.count == 1 { String::new() } else { format!(", {} times", decision.count) };
+    format!("{decision}{below} asks for {why}{times}: {assumed} was assumed")
+}
+
+/// Whether the run was broken off, and by what.
+fn unfinished(ended: &Ended) -> Option<Unfinished> {
+    let Cut { signal, seconds } = ended.cut?;
+    Some(Unfinished { signal: signal.map(session::name), seconds })
+}
+
+/// An out-of-memory error that ended the run. In one that was broken off the script may have caught it, and
+/// gone on.
+fn refusal(seen: &Seen, is_unfinished: bool) -> Option<OutOfMemory> {
+    let is_certain = seen.end().is_some_and(|end| end.kind != "exit") || !is_unfinished;
+    refusal_that_ended(seen).filter(|_| is_certain)
+}
+
+/// What signals did to a run that they did not break off, and how it was broken off.
+fn notes_of_end(ended: &Ended, run: &Run) -> Option<String> {
+    match (ended.cut, ended.passed_on) {
+        (Some(_), _) if run.stopped => {
+            Some("the script did not end after its last step, and was ended".to_owned())
+        }
+        (Some(_), _) if ended.by_force => {
+            Some("the script did not end when it was asked to, and was killed".to_owned())
+        }
+        (None, Some(signal)) => {
+            Some(format!("{} was passed on to the script", session::name(signal)))
+        }
+        _ => None,
+    }
 }
 
 /// An out-of-memory error that was not caught, or after which no step was completed.
@@ -137,12 +265,6 @@ fn refusal_of_nccl(seen: &Seen) -> Option<OutOfMemory> {
 }
 
 fn failure(ended: &Ended, all: &[Seen], stopped: bool) -> Option<String> {
-    if ended.timed_out {
-        return Some(format!("ended after {:.0} s: the timeout", ended.seconds));
-    }
-    if ended.interrupted {
-        return Some("interrupted".to_owned());
-    }
     // A launcher may report the end that we brought about as a failure of its own. And a script that
     // came to its end may still be aborted while the interpreter is taken down, when a thread of
     // autograd is not done yet: kernels that take no time make that race likely here.
@@ -177,35 +299,44 @@ fn peak_of(seen: &Seen) -> Peak {
         phase: moment.phase.clone(),
         step: moment.step,
     };
+    let (page, nccl_bytes) = (&seen.page.devices[index], seen.page.devices[index].nccl);
+    let by_card = PeakBytes { bytes: page.peak.saturating_sub(nccl_bytes), ..PeakBytes::default() };
+    let whole = Peak {
+        device_bytes,
+        process_bytes: device_bytes,
+        context_bytes: page.context,
+        contexts: 1,
+        nccl_bytes,
+        ..Peak::default()
+    };
     match device {
-        Some(device) => Peak {
-            requested: moment(&device.requested),
-            allocated: moment(&device.allocated),
-            reserved: moment(&device.reserved),
-            device_bytes,
-            nccl_bytes: seen.page.devices[index].nccl,
-        },
-        // Without the doorway only the card's own count is known.
-        None => {
-            let reserved =
-                PeakBytes { bytes: seen.page.devices[index].peak, ..PeakBytes::default() };
-            Peak { reserved, device_bytes, ..Peak::default() }
+        Some(device) => {
+            let by_pytorch = moment(&device.reserved);
+            // A process that was killed did not say what it took last; its card did.
+            let is_late = unattributed::is_cut_short(seen) && by_pytorch.bytes < by_card.bytes;
+            Peak {
+                requested: moment(&device.requested),
+                allocated: moment(&device.allocated),
+                reserved: if is_late { by_card } else { by_pytorch },
+                ..whole
+            }
         }
+        // Without the doorway only the card's own count is known.
+        None => Peak { reserved: by_card, ..whole },
     }
 }
 
-fn card_of(card: &gpus::Card) -> report::Card {
+fn card_of(card: &gpus::Card, targets: &[String]) -> report::Card {
     report::Card {
         name: card.name.to_owned(),
-        title: match card.memory_known {
-            gpus::Known::Given => "a card".to_owned(),
-            _ => card.title.to_owned(),
-        },
+        title: crate::card::title(card),
         memory_bytes: card.memory_bytes,
+        used_bytes: card.used_bytes,
         context_bytes: card.context_bytes,
         // For a card given by its memory alone the context is another card's.
-        context_assumed: card.context_known.is_assumed() || card.memory_known == gpus::Known::Given,
+        context_assumed: card.context_known.is_assumed() || card.is_nameless(),
         compute_capability: card.compute_capability,
+        has_kernels: gpus::has_kernels(targets, card.compute_capability),
     }
 }
 
@@ -224,20 +355,4 @@ fn software_of(process: &Process) -> Software {
         cudnn: cudnn_text(process.cudnn),
         python: process.python.clone(),
     }
-}
-
-/// The smallest cards of the catalogue with room for the reserved peak and their own context.
-fn smallest_cards(run: &Run) -> Vec<FitsOn> {
-    const SHOWN: usize = 6;
-    let Some(peak) = &run.peak else { return Vec::new() };
-    let mut cards: Vec<_> = gpus::cards()
-        .iter()
-        .filter(|card| {
-            peak.reserved.bytes + peak.nccl_bytes + card.context_bytes <= card.memory_bytes
-        })
-        .collect();
-    cards.sort_by_key(|card| card.memory_bytes);
-    let fits =
-        |card: &&gpus::Card| FitsOn { name: card.name.to_owned(), memory_bytes: card.memory_bytes };
-    cards.iter().take(SHOWN).map(fits).collect()
 }

@@ -1,20 +1,15 @@
 //! What the reader should know about the numbers of a run.
 
+use crate::settings::Settings;
 use report::Run;
 
 use super::cudnn_text;
-use super::files::Seen;
-use crate::settings::Settings;
+use super::files::{Process, Seen};
 
 pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = settings.notes.clone();
     let Some(main) = all.first() else { return notes };
     let process = main.process.as_ref();
-    if let (Some(card), Some(process)) = (&settings.card, process)
-        && let Some(note) = missing_kernels(card, &process.architectures)
-    {
-        notes.push(note);
-    }
     if let Some(process) = process
         && 0 < process.refusal_count
         && run.out_of_memory.is_none()
@@ -24,15 +19,12 @@ pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String>
             "ran out of memory {count} times on the way; the script caught it and went on"
         ));
     }
-    for unreal in process.iter().flat_map(|process| &process.unreal) {
-        let place = match (&unreal.file, unreal.line) {
-            (Some(file), Some(line)) => format!(" at {file}:{line}"),
+    for fault in process.iter().flat_map(|process| &process.faults) {
+        let when = match (&fault.phase, fault.step) {
+            (Some(phase), Some(step)) => format!(" in {phase}, step {step}"),
             _ => String::new(),
         };
-        notes.push(format!(
-            "the result of {}{place} has a size that depends on values the phantom does not compute",
-            unreal.operator
-        ));
+        notes.push(format!("{}{when}: {} ({})", fault.loss, fault.error, fault.place));
     }
     if run.peak.is_some() {
         notes.push(
@@ -49,6 +41,16 @@ pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String>
             "the script's Python was not reached: only the card's own count is known".to_owned(),
         );
     }
+    if let (Some(peak), Some(_)) = (&run.peak, process)
+        && peak.reserved.bytes == 0
+        && 0 < peak.beside_context()
+    {
+        notes.push(
+            "PyTorch's caching allocator was off (`PYTORCH_NO_CUDA_MEMORY_CACHING`, or another allocator): \
+             it counted nothing, and who holds the memory is not known"
+                .to_owned(),
+        );
+    }
     if let Some((asked, own)) = main.foreign_cudnn() {
         notes.push(format!(
             "workspaces were asked of cuDNN {}, since torch's own {} cannot answer without a card",
@@ -59,25 +61,16 @@ pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String>
     notes
 }
 
-/// Cards that torch's build no longer has kernels for run here, and would not on the real card.
-fn missing_kernels(card: &gpus::Card, architectures: &[String]) -> Option<String> {
-    let (major, minor) = card.compute_capability;
-    let mut oldest = (u32::MAX, 0);
-    for name in architectures {
-        let digits: String = name.chars().filter(char::is_ascii_digit).collect();
-        let Ok(number) = digits.parse::<u32>() else { continue };
-        let (built_major, built_minor) = (number / 10, number % 10);
-        let runs = (built_major == major && built_minor <= minor)
-            || (name.starts_with("compute") && (built_major, built_minor) <= (major, minor));
-        if runs {
-            return None;
-        }
-        oldest = oldest.min((built_major, built_minor));
+/// Cards that torch's build has no kernels for run here, and would not on the real card.
+pub(super) fn missing_kernels(card: &gpus::Card, process: Option<&Process>) -> Option<String> {
+    let Process { torch, architectures, .. } = process?;
+    if gpus::has_kernels(architectures, card.compute_capability) != Some(false) {
+        return None;
     }
-    (oldest.0 != u32::MAX).then(|| {
-        format!(
-            "this torch has no kernels for compute capability {major}.{minor} (built for: {}): it would not run on the real card",
-            architectures.join(", ")
-        )
-    })
+    let (major, minor) = card.compute_capability;
+    Some(format!(
+        "torch {torch} has no kernels for compute capability {major}.{minor} (built for {}): on the real GPU \
+         the script ends with `no kernel image is available for execution on the device`",
+        architectures.join(", ")
+    ))
 }

@@ -11,6 +11,7 @@
 //! process when that very file has one (`check_match` in `elf/dl-lookup.c`).
 
 mod elf;
+mod links;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -25,12 +26,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+pub(crate) use self::links::link;
 use self::scan::LibraryFile;
 use self::write::{REFUSE, Stub};
 
 /// Part of every key: a change of what is written must not meet files of an older form.
 const FORMAT: u64 = 1;
+
+/// A draft is written within a moment: an older one was left behind.
+const DRAFT: Duration = Duration::from_secs(600);
 
 const MANIFEST: &str = "manifest";
 const MANIFEST_END: &str = "end";
@@ -211,6 +217,7 @@ fn load(folder: &Path) -> Option<Vec<PathBuf>> {
 /// Writes stubs and, last, the manifest that makes them count.
 fn store(folder: &Path, stubs: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>, Error> {
     fs::create_dir_all(folder).map_err(|source| Error::Write { path: folder.into(), source })?;
+    sweep_drafts(folder);
     let mut manifest = String::new();
     let mut paths = Vec::new();
     for (name, bytes) in stubs {
@@ -236,6 +243,21 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         let _ = fs::remove_file(&draft);
         Error::Write { path: path.into(), source }
     })
+}
+
+/// Removes drafts of launches that were killed while they wrote them.
+fn sweep_drafts(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let end = name.rsplit('.').next().and_then(|end| end.split_once('-'));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let is_draft = end.is_some_and(|(pid, write)| is_number(pid) && is_number(write));
+        let age = entry.metadata().and_then(|data| data.modified()).map(|time| time.elapsed());
+        if is_draft && matches!(age, Ok(Ok(age)) if DRAFT <= age) {
+            // Whoever cannot remove it cannot write either, and says so.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn checksum(bytes: &[u8]) -> String {

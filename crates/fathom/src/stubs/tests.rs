@@ -18,7 +18,7 @@ use object::read::elf::{
 use super::elf::{Library, Undefined};
 use super::scan::{ALWAYS, LibraryFile, gather, is_nvidia_soname, is_nvidia_symbol};
 use super::write::{REFUSE, Stub, encode};
-use super::{Error, REFUSED_SONAME, elf, load, needed_without_scan, preloadable, prepare};
+use super::{Error, REFUSED_SONAME, elf, load, needed_without_scan, preloadable, prepare, store};
 
 const ENDIAN: LittleEndian = LittleEndian;
 const REFUSED: [&str; 5] = ["cuMemCreate", "cudaMalloc", "ncclAllReduce", "nvmlInit_v2", "cuInit"];
@@ -407,5 +407,23 @@ print(cuda.nvmlInit_v2().decode(), hasattr(cuda, 'getpid'), hasattr(cuda, 'cuUnh
             writeln!(io::stderr(), "SKIPPED: no python3 here, so no stub was loaded").unwrap();
         }
         Err(error) => panic!("cannot start python3: {error}"),
+    }
+}
+
+#[test]
+fn drafts_that_a_killed_launch_left_are_swept() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let old = SystemTime::now() - Duration::from_secs(3600);
+    for name in ["liba.so.4711-3", "libb.so.4711-4", "libc.so.12", "my-notes"] {
+        let file = File::create(at(name)).unwrap();
+        if name != "libb.so.4711-4" {
+            file.set_modified(old).unwrap();
+        }
+    }
+    store(folder.path(), &[]).unwrap();
+    assert!(!at("liba.so.4711-3").exists(), "left behind");
+    for name in ["libb.so.4711-4", "libc.so.12", "my-notes"] {
+        assert!(at(name).exists(), "{name}");
     }
 }

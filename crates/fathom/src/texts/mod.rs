@@ -7,21 +7,23 @@ mod seek;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use oom::{Account, Amount, Card, Dim, Kind, Reconciling, Shape};
 use report::Palette;
 use report::oom::{Entry, Texts};
 
 pub(crate) use self::arguments::TextArguments;
+use crate::card::{find_card, size};
 use crate::error::Hinted;
-use crate::settings::find_card;
+use crate::outputs::Outputs;
 
-/// Explains texts, each with the name of its file; 0 if there is an answer.
+/// Explains texts, each with the name of its file.
 pub(crate) fn explain(
     texts: &[(String, String)],
     arguments: &TextArguments,
     json: Option<&Path>,
-) -> Result<u8> {
+    outputs: &mut Outputs,
+) -> Result<()> {
     let mut answer = Texts { entries: entries(texts), ..Texts::default() };
     let reconciling = reconciling(arguments)?;
     if answer.entries.is_empty() && reconciling.is_empty() {
@@ -53,8 +55,8 @@ pub(crate) fn explain(
         answer.reconciliation = Some(oom::reconcile(&reconciling));
     }
     answer.next = next(&answer, texts, arguments);
-    show(&answer, json)?;
-    Ok(0)
+    show(&answer, json, outputs);
+    Ok(())
 }
 
 /// Messages first, those with numbers before others; then tables.
@@ -140,9 +142,7 @@ fn reconciling(arguments: &TextArguments) -> Result<Reconciling> {
     let amount = |flag: &str, text: &Option<String>| -> Result<Option<Amount>> {
         let Some(text) = text else { return Ok(None) };
         // The strict reader first: of `24GB` it knows what is meant, and says what is ambiguous.
-        let bytes = report::bytes::parse(text).map_err(|message| {
-            Hinted::error(format!("`{flag}`: {message}"), format!("for example `{flag} 22616MiB`"))
-        })?;
+        let bytes = size(flag, text)?;
         // Digits that were left out are open; nobody who types `8GiB` left any out.
         let is_rounded = text.contains('.') || text.to_ascii_lowercase().ends_with("mib");
         let rounded = Amount::parse(text).filter(|amount| is_rounded && amount.contains(bytes));
@@ -208,18 +208,10 @@ fn card_flag(capacity: Amount) -> String {
     }
 }
 
-fn show(answer: &Texts, json: Option<&Path>) -> Result<()> {
-    match json {
-        Some(path) if path == Path::new("-") => {
-            anstream::print!("{}", report::oom::json(answer));
-            return Ok(());
-        }
-        Some(path) => fs::write(path, report::oom::json(answer))
-            .with_context(|| format!("cannot write `{}`", path.display()))?,
-        None => {}
+fn show(answer: &Texts, json: Option<&Path>, outputs: &mut Outputs) {
+    if outputs.json(json, || report::oom::json(answer)) {
+        outputs.print(&report::oom::terminal(answer, Palette::coloured()));
     }
-    anstream::print!("{}", report::oom::terminal(answer, Palette::coloured()));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use report::oom::{Refused, Sought};
 use crate::dissect::from_here;
 use crate::error::Hinted;
 use crate::launch::Launch;
+use crate::screen;
+use crate::session::{self, Folder};
 use crate::settings::Settings;
 
 /// Steps of the run: the optimizer makes its state in the first, so the second is typical.
@@ -35,9 +37,12 @@ pub(super) fn seek(
     let launch = Launch::prepare(command)?;
     let (mut found, mut ended) = (None, None);
     for memory in capacity.map(|capacity| Some(capacity.middle())).into_iter().chain([None]) {
-        let folder = tempfile::Builder::new().prefix("fathom-seek-").tempdir()?;
-        eprintln!("fathom: {}", saying(memory, found.is_some()));
+        let folder = Folder::new("seek")?;
+        screen::say(&format!("fathom: {}", saying(memory, found.is_some())));
         ended = Some(launch.run(command, &settings(memory), folder.path())?);
+        if session::ending().is_some() {
+            break;
+        }
         if let Some(recording) = largest(folder.path()) {
             let sought = search(&recording, asked, memory)?;
             let has_it = !sought.matches.is_empty() || sought.refused.is_some();
@@ -48,6 +53,9 @@ pub(super) fn seek(
         }
     }
     found.ok_or_else(|| {
+        if let Some(signal) = session::ending() {
+            return anyhow::anyhow!("interrupted by {}", session::name(signal));
+        }
         let how = match ended.filter(|ended| !ended.status.success()) {
             Some(ended) => format!("it failed ({})", ended.status),
             None => "it did not use the GPU".to_owned(),
@@ -76,8 +84,10 @@ fn settings(memory: Option<u64>) -> Settings {
         timeout: None,
         budget: None,
         values: true,
+        assume: Vec::new(),
         cards: None,
         place: None,
+        notes: Vec::new(),
         record: true,
         baseline: None,
         margin: gate::DEFAULT_MARGIN,

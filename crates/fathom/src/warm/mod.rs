@@ -9,19 +9,21 @@ mod words;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitStatus};
+use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cuda_abi::environment as name;
 use report::{Run, Verdict};
 
 use self::server::{Answer, Request, Server};
-use self::words::take_apart;
-use crate::launch::{Ended, Launch, descendants, signal_all, wait};
+pub(crate) use self::words::take_apart;
+use crate::launch::Launch;
 use crate::outcome;
 use crate::place;
+use crate::session::{self, Ended, Streams};
 use crate::settings::Settings;
 
 /// Trials at a time.
@@ -75,14 +77,9 @@ impl Trials {
         Ok(Trials { launch, server, start: apart.map(|words| words.start) })
     }
 
-    /// Whether trials are forked from a warm process.
+    /// Whether trials are forked from a warm process, or were before a signal ended it.
     pub(crate) fn is_warm(&self) -> bool {
-        self.server.is_some()
-    }
-
-    /// Versions and places of what runs the trials, for the key of a cache.
-    pub(crate) fn software(&self) -> String {
-        self.launch.python.as_ref().map_or_else(String::new, |python| format!("{python:?}"))
+        self.server.is_some() || self.start.is_some() && session::ending().is_some()
     }
 
     /// Runs all, two at a time, in the order given. `done` is called when one has ended.
@@ -96,8 +93,10 @@ impl Trials {
             let run = ended
                 .map(|ended| outcome::read(&jobs[index].folder, &ended, &jobs[index].settings));
             match run {
-                // What fails in a forked process might be the fork's doing.
-                Some(run) if run.verdict != Verdict::ScriptFailed => runs[index] = Some(run),
+                // What fails or hangs in a forked process might be the fork's doing.
+                Some(run) if !matches!(run.verdict, Verdict::ScriptFailed | Verdict::TimedOut) => {
+                    runs[index] = Some(run);
+                }
                 _ => again.push(index),
             }
         }
@@ -167,7 +166,7 @@ impl Trials {
             }
             let Some(server) = &self.server else { continue };
             let deadline = |(index, (began, _)): (&usize, &(Instant, Option<u32>))| {
-                jobs[*index].settings.timeout.map(|seconds| *began + Duration::from_secs(seconds))
+                jobs[*index].settings.deadline(*began)
             };
             match server.next(running.iter().filter_map(deadline).min()) {
                 Ok(Answer::Started { number, started }) => {
@@ -176,24 +175,16 @@ impl Trials {
                 Ok(Answer::Ended { number, status }) => {
                     done();
                     let began = running.remove(&number).map_or_else(Instant::now, |entry| entry.0);
-                    let seconds = began.elapsed().as_secs_f64();
-                    let limit =
-                        jobs[number].settings.timeout.map_or(f64::MAX, |limit| limit as f64);
-                    ended.push((
-                        number,
-                        Some(Ended {
-                            status: Answer::exit_status(status),
-                            seconds,
-                            timed_out: limit <= seconds,
-                            interrupted: false,
-                        }),
-                    ));
+                    let deadline = jobs[number].settings.deadline(began);
+                    let late = deadline.filter(|deadline| *deadline <= Instant::now());
+                    let how = Ended::with(Answer::exit_status(status), began, late);
+                    ended.push((number, Some(how)));
                 }
                 Ok(Answer::Ready { .. }) => {}
                 Err(true) => end_the_late(&running, jobs),
                 Err(false) => {
                     self.server = None;
-                    ended.extend(running.keys().chain(&waiting).map(|index| (*index, None)));
+                    ended.extend(broken_off(&running, &waiting));
                     return ended;
                 }
             }
@@ -208,31 +199,44 @@ impl Trials {
             let job = &jobs[index];
             clear(&job.folder)?;
             let output = File::create(job.folder.join(OUTPUT))?;
-            let mut command = self.command(job);
-            command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-            let child = command
-                .spawn()
-                .with_context(|| format!("`{}` could not be started", job.words[0]))?;
-            children.push((index, Instant::now(), child));
+            let streams = Streams::to_files(output.try_clone()?, output)?;
+            children.push((index, session::start(&self.command(job), streams)?));
         }
         let mut runs = Vec::new();
-        for (index, began, mut child) in children {
+        for (index, running) in children {
             let settings = &jobs[index].settings;
-            let deadline = settings.timeout.map(|seconds| began + Duration::from_secs(seconds));
-            let (status, timed_out) = wait(&mut child, deadline)?;
-            let seconds = began.elapsed().as_secs_f64();
-            let ended = Ended { status, seconds, timed_out, interrupted: false };
+            let ended = match running {
+                Some(running) => {
+                    let deadline = settings.deadline(running.begun());
+                    running.wait(deadline)
+                }
+                None => Ended::before_it_began(session::ending().unwrap_or_default()),
+            };
             runs.push((index, outcome::read(&jobs[index].folder, &ended, settings)));
         }
         Ok(runs)
     }
 }
 
+/// Trials without an answer. If a signal ended them, what they gave until then counts; else they are run again.
+fn broken_off(
+    running: &BTreeMap<usize, (Instant, Option<u32>)>,
+    waiting: &VecDeque<usize>,
+) -> Vec<(usize, Option<Ended>)> {
+    let signal = session::ending();
+    let status = signal.map(ExitStatus::from_raw);
+    let ran = running.iter().map(|(index, (began, _))| {
+        (*index, status.map(|status| Ended::with(status, *began, None)))
+    });
+    let not_run = waiting.iter().map(|index| (*index, signal.map(Ended::before_it_began)));
+    ran.chain(not_run).collect()
+}
+
 fn end_the_late(running: &BTreeMap<usize, (Instant, Option<u32>)>, jobs: &[Job]) {
     for (index, (began, pid)) in running {
-        let limit = jobs[*index].settings.timeout.map(Duration::from_secs);
-        if let (Some(pid), true) = (pid, limit.is_some_and(|limit| limit <= began.elapsed())) {
-            signal_all(&descendants(*pid), rustix::process::Signal::KILL);
+        let deadline = jobs[*index].settings.deadline(*began);
+        if let (Some(pid), true) = (pid, deadline.is_some_and(|at| at <= Instant::now())) {
+            session::kill(*pid);
         }
     }
 }

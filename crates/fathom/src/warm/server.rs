@@ -1,17 +1,23 @@
 //! Our end of the warm process: requests go in, answers come out, one line of JSON each.
 
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, PipeWriter, Write, pipe};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use cuda_abi::environment as name;
 use serde::{Deserialize, Serialize};
 
+use crate::session::{self, Running, Streams};
+
 /// How long libraries may take to be imported.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long it may take to end when nothing more is wanted of it.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// One trial, as the warm process wants it.
 #[derive(Clone, Debug, Serialize)]
@@ -49,8 +55,8 @@ impl Answer {
 
 /// The running process.
 pub(crate) struct Server {
-    child: Child,
-    requests: Option<ChildStdin>,
+    running: Option<Running>,
+    requests: Option<PipeWriter>,
     answers: Receiver<Answer>,
 }
 
@@ -60,9 +66,14 @@ impl Server {
         command.arg(program).args(rest);
         // The doorway and the folder are the trial's own.
         command.env_remove(name::DOORWAY).env_remove(name::RUN);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().ok()?;
-        let (requests, output) = (child.stdin.take()?, child.stdout.take()?);
+        let ((input, requests), (output, answers)) = (pipe().ok()?, pipe().ok()?);
+        let nowhere = File::options().write(true).open("/dev/null").ok()?;
+        let streams = Streams {
+            input: Some(input.into()),
+            output: Some(answers.into()),
+            errors: Some(nowhere.into()),
+        };
+        let running = session::start(&command, streams).ok()??;
         let (sender, answers) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -72,7 +83,7 @@ impl Server {
                 }
             }
         });
-        let server = Server { child, requests: Some(requests), answers };
+        let server = Server { running: Some(running), requests: Some(requests), answers };
         match server.answers.recv_timeout(PATIENCE) {
             Ok(Answer::Ready { ready: true }) => Some(server),
             _ => None,
@@ -98,7 +109,6 @@ impl Drop for Server {
     /// It ends when its input does, and its trials with it.
     fn drop(&mut self) {
         drop(self.requests.take());
-        // Nothing is left to be done about a process that cannot be waited for.
-        let _ = self.child.wait();
+        self.running.take().map(|running| running.wait(Some(Instant::now() + GRACE)));
     }
 }

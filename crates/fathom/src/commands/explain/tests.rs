@@ -34,7 +34,7 @@ owner_of 0x0 owner 1
 "#;
 
 const TEXT: &str = "\
-run.fathom  device 0 · torch 2.15.0 · 13 events
+run.fathom  device 0 · torch 2.15.0 · 11 events
 tried    110.0 MiB by bmm at train.py:12 with 2.0 MiB free in forward, step 1
 why      No room for 110.0 MiB: the largest free block for it has 88.0 MiB, the card had 2.0 MiB
          left

@@ -1,17 +1,20 @@
 //! Which Python a command will run, and what torch it has.
 
+mod probe;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::Result;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Hinted;
 
+pub(crate) use self::probe::Start;
+
 /// Answers of `probe.py`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Python {
     pub(crate) executable: String,
     pub(crate) version: String,
@@ -19,10 +22,19 @@ pub(crate) struct Python {
     pub(crate) machine: String,
     pub(crate) libc: String,
     pub(crate) torch: Option<Torch>,
+    /// What `import torch` will take instead.
+    #[serde(default)]
+    pub(crate) instead: Option<PathBuf>,
+    /// Folders of NVIDIA's packages.
+    #[serde(default)]
+    pub(crate) nvidia: Vec<PathBuf>,
+    /// Where `Python.h` should be.
+    #[serde(default)]
+    pub(crate) include: PathBuf,
 }
 
 /// The installed torch.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Torch {
     pub(crate) folder: PathBuf,
     pub(crate) version: String,
@@ -107,29 +119,17 @@ fn shebang(program: &Path) -> Option<PathBuf> {
 }
 
 impl Python {
-    /// Asks an interpreter about itself; takes some tens of milliseconds.
-    pub(crate) fn probe(executable: &Path) -> Result<Python> {
-        let output = Command::new(executable)
-            .args(["-c", include_str!("probe.py")])
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| {
-                let name = executable.display();
-                Hinted::error(
-                    format!("`{name}` could not be started: {error}"),
-                    "is it a Python interpreter?",
-                )
-            })?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let answer = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
-        answer.ok_or_else(|| {
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            let why = stderr.lines().last().unwrap_or("it gave no answer").to_owned();
-            Hinted::error(
-                format!("`{}` could not be asked for its torch: {why}", executable.display()),
-                "fathom needs Python 3.10 or newer",
-            )
-        })
+    /// The Python that a command will run; `None` if that is not known, as in a shell script, and the one of the
+    /// `PATH` has no CUDA build of torch.
+    pub(crate) fn of(command: &[String]) -> Result<Option<Python>> {
+        find_program(&command[0])?;
+        if let Some(path) = interpreter(command) {
+            return Python::probe(&path, &Start::of(command)).map(Some);
+        }
+        // What a shell script that calls `python` will most likely get.
+        let path = ["python", "python3"].iter().find_map(|name| find_program(name).ok());
+        let python = path.and_then(|path| Python::probe(&path, &Start::default()).ok());
+        Ok(python.filter(|python| python.cuda_torch().is_ok()))
     }
 
     /// The torch that a run on the phantom needs, or what is missing.
@@ -147,6 +147,12 @@ impl Python {
             return Err(Hinted::error(
                 "this Python is not linked to glibc; PyTorch's CUDA builds and the phantom GPU need it",
                 "use a Debian-, Ubuntu- or RHEL-based image instead of one with musl (Alpine)",
+            ));
+        }
+        if let Some(file) = &self.instead {
+            return Err(Hinted::error(
+                format!("`import torch` takes `{}`, which is not PyTorch", file.display()),
+                "give it another name",
             ));
         }
         let torch = self.torch.as_ref().ok_or_else(|| {
@@ -218,7 +224,7 @@ mod tests {
             system: system.to_owned(),
             machine: machine.to_owned(),
             libc: libc.to_owned(),
-            torch: None,
+            ..Python::default()
         };
         let problem = |python: Python| crate::error::text(&python.cuda_torch().unwrap_err());
         let mac = problem(python("Darwin", "arm64", ""));

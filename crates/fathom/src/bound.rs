@@ -1,0 +1,53 @@
+//! A run whose sizes depend on values that nobody knows: it is tried with the most that they can give as well.
+
+use std::path::Path;
+
+use anyhow::Result;
+use report::{Most, Run, Verdict};
+
+use crate::launch::Launch;
+use crate::outcome;
+use crate::session::{self, Folder};
+use crate::settings::{LEAST, MOST, Settings};
+
+/// Seconds that it may take, and how many times those of the first run besides.
+const PATIENCE: u64 = 20;
+const TIMES: u64 = 2;
+
+/// Whether the most that such values can give would say more of a run.
+pub(crate) fn is_open(run: &Run, settings: &Settings) -> bool {
+    run.verdict == Verdict::Fits
+        && !settings.assume.iter().any(|word| word == LEAST)
+        && run.decisions.iter().any(|decision| decision.assumed == LEAST)
+}
+
+/// What the command needs with the most, beside the run whose files lie in `least`; what it prints is dropped. `None` if
+/// somebody wants us to end.
+pub(crate) fn most(
+    launch: &Launch,
+    command: &[String],
+    settings: &Settings,
+    (first, least): (&Run, &Path),
+) -> Result<Option<Most>> {
+    if session::ending().is_some() {
+        return Ok(None);
+    }
+    let folder = Folder::new("most")?;
+    let assume = std::iter::once(MOST.to_owned()).chain(settings.assume.clone()).collect();
+    // A large number may be a loop's: such a run is given up.
+    let patience = PATIENCE + TIMES * first.wall_seconds.ceil() as u64;
+    let timeout = Some(settings.timeout.map_or(patience, |own| own.min(patience)));
+    let settings = Settings { assume, record: false, timeout, ..settings.clone() };
+    let printed = folder.path().join("printed");
+    let ended = launch.run_quietly(command, &settings, folder.path(), &printed)?;
+    let run = outcome::read(folder.path(), &ended, &settings);
+    let fits = run.verdict == Verdict::Fits;
+    let is_of_memory = matches!(run.verdict, Verdict::Fits | Verdict::DoesNotFit);
+    let is_same = fits && outcome::allocations(folder.path()) == outcome::allocations(least);
+    Ok(Some(Most {
+        is_same,
+        device_bytes: run.peak.as_ref().filter(|_| fits).map(|peak| peak.device_bytes),
+        fits,
+        failure: (!is_of_memory).then(|| run.failure.unwrap_or_default()),
+    }))
+}

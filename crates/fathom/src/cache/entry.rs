@@ -1,0 +1,102 @@
+//! One remembered trial as one file: a line of JSON, then the files of the trial's folder, one after another.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// A trial whose files are larger than this is run again rather than kept.
+const LARGEST: u64 = 64 << 20;
+
+/// What the first line says.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Header {
+    /// The list of what it rests on, by its hash.
+    pub(super) rests_on: String,
+    /// How long it took.
+    pub(super) seconds: f64,
+    /// Names and sizes of the files that follow.
+    files: Vec<(String, u64)>,
+}
+
+/// Names of files that a later reader of the folder needs.
+fn is_kept(name: &str) -> bool {
+    ["phantom.", "process.", "levers.", "flops.", "recording."]
+        .iter()
+        .any(|it| name.starts_with(it))
+}
+
+/// The entry of a trial's folder; `None` if it is too large.
+pub(super) fn pack(folder: &Path, rests_on: String, seconds: f64) -> io::Result<Option<Vec<u8>>> {
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut size = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !is_kept(&name) || !entry.file_type()?.is_file() {
+            continue;
+        }
+        size += entry.metadata()?.len();
+        if LARGEST < size {
+            return Ok(None);
+        }
+        files.push((name, fs::read(entry.path())?));
+    }
+    files.sort();
+    let sizes = files.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64)).collect();
+    let header = Header { rests_on, seconds, files: sizes };
+    let mut whole = serde_json::to_vec(&header)?;
+    whole.push(b'\n');
+    files.iter().for_each(|(_, bytes)| whole.extend(bytes));
+    Ok(Some(whole))
+}
+
+/// Its header, and the rest; `None` if it is damaged.
+pub(super) fn open(whole: &[u8]) -> Option<(Header, &[u8])> {
+    let end = whole.iter().position(|byte| *byte == b'\n')?;
+    let header: Header = serde_json::from_slice(&whole[..end]).ok()?;
+    let rest = &whole[end + 1..];
+    let sum = header.files.iter().try_fold(0u64, |sum, (_, size)| sum.checked_add(*size))?;
+    let is_plain = |(name, _): &(String, u64)| is_kept(name) && !name.contains('/');
+    (sum == rest.len() as u64 && header.files.iter().all(is_plain)).then_some((header, rest))
+}
+
+/// Writes the files into a folder.
+pub(super) fn unpack(header: &Header, mut rest: &[u8], folder: &Path) -> io::Result<()> {
+    for (name, size) in &header.files {
+        let (bytes, others) = rest.split_at(*size as usize);
+        fs::File::create_new(folder.join(name))?.write_all(bytes)?;
+        rest = others;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_comes_back_as_it_was() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(from.path().join("phantom.7"), b"a\nb").unwrap();
+        fs::write(from.path().join("process.7.json"), b"{}").unwrap();
+        fs::write(from.path().join("output"), b"not kept").unwrap();
+        let whole = pack(from.path(), "list".to_owned(), 1.5).unwrap().unwrap();
+        let (header, rest) = open(&whole).unwrap();
+        assert_eq!((header.rests_on.as_str(), header.seconds), ("list", 1.5));
+        unpack(&header, rest, to.path()).unwrap();
+        assert_eq!(fs::read(to.path().join("phantom.7")).unwrap(), b"a\nb");
+        assert_eq!(fs::read_dir(to.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn damage_is_noticed() {
+        let from = tempfile::tempdir().unwrap();
+        fs::write(from.path().join("phantom.7"), b"abc").unwrap();
+        let whole = pack(from.path(), String::new(), 0.0).unwrap().unwrap();
+        assert!(open(&whole[..whole.len() - 1]).is_none() && open(b"").is_none());
+        let text = String::from_utf8(whole).unwrap();
+        assert!(open(text.replace("phantom.7", "../evil.7").as_bytes()).is_none());
+    }
+}

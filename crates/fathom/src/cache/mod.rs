@@ -1,0 +1,161 @@
+//! Trials, remembered. One rule says when: **an answer is remembered if all that the trial could see is either
+//! in its key or on the list of what it rests on**, and it counts while both are the same.
+//!
+//! The key: the command, the working folder, the variables (but for those of terminals and shells), the card,
+//! the settings, Python, torch, and this program. The list: files that were read, looked for or listed, and
+//! those of every module. A trial that sees anything else (another program, the network) is not remembered, and
+//! the answer says so. Time, random numbers without a seed and what libraries read below Python are not seen.
+
+mod counts;
+mod entry;
+mod environment;
+mod folder;
+mod hash;
+mod seen;
+mod sources;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::place;
+use crate::python::Python;
+use crate::runner::Wanted;
+use crate::settings::Settings;
+
+pub(crate) use self::counts::Counts;
+pub(crate) use self::folder::folder;
+pub(crate) use self::hash::hash;
+pub(crate) use self::seen::{Aspect, Eyes, Seen, mark};
+
+/// Entries that are kept, and the bytes that they may take: beyond that the oldest go.
+const MOST: usize = 4_000;
+const MOST_BYTES: u64 = 1 << 30;
+
+/// A folder of answers, for one Python.
+pub(crate) struct Cache {
+    folder: PathBuf,
+    /// What every key of this command begins with.
+    world: String,
+    began: SystemTime,
+    eyes: Eyes,
+}
+
+impl Cache {
+    /// In this folder, for trials of this Python that begin from now on.
+    pub(crate) fn new(folder: PathBuf, python: Option<&Python>) -> Cache {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let here = std::env::current_dir().unwrap_or_default();
+        let variables = environment::that_counts();
+        let world = format!("{here:?} {cores} {variables:?} {python:?} {:?}", program());
+        Cache { folder, world, began: SystemTime::now(), eyes: Eyes::default() }
+    }
+
+    /// The name of a trial's answer.
+    pub(crate) fn key(&self, wanted: &Wanted, settings: &Settings) -> String {
+        let Wanted { card, setting, record, cold } = wanted;
+        let changed = setting.files.iter().map(|change| Path::new(&change.path));
+        let configs: Vec<String> = changed.map(|path| mark(Aspect::Content, path)).collect();
+        let Settings { steps, values, assume, cards, .. } = settings;
+        let trial = format!(
+            "{card:?} {setting:?} {configs:?} {record} {cold} {steps} {values} {assume:?} {cards:?}"
+        );
+        hash(format!("{} {trial}", self.world).as_bytes())
+    }
+
+    /// What was looked at may have changed since.
+    pub(crate) fn look_again(&mut self) {
+        self.eyes = Eyes::default();
+    }
+
+    /// Puts the files of a remembered trial into a folder and gives the seconds that it took; `None` if it is
+    /// not remembered, or rests on what is no longer so.
+    pub(crate) fn get(&mut self, key: &str, into: &Path) -> Option<f64> {
+        let whole = fs::read(self.folder.join(key)).ok()?;
+        let (header, rest) = entry::open(&whole)?;
+        let list = fs::read(self.folder.join(&header.rests_on)).ok()?;
+        // A list that is damaged is not the one that was meant.
+        if hash(&list) != header.rests_on.trim_start_matches(LIST) {
+            return None;
+        }
+        let list: Vec<Seen> = serde_json::from_slice(&list).ok()?;
+        if !self.eyes.are_as_before(&list) {
+            return None;
+        }
+        entry::unpack(&header, rest, into).ok()?;
+        Some(header.seconds)
+    }
+
+    /// Remembers what a trial left in its folder, or says why not.
+    pub(crate) fn put(&self, key: &str, from: &Path, seconds: f64) -> Result<(), String> {
+        let list = sources::seen_by(from, self.began)?;
+        let list = serde_json::to_vec(&list).map_err(|error| error.to_string())?;
+        let rests_on = format!("{LIST}{}", hash(&list));
+        let whole =
+            entry::pack(from, rests_on.clone(), seconds).map_err(|error| error.to_string())?;
+        let whole = whole.ok_or("what it recorded is too large to keep")?;
+        let write = || -> std::io::Result<()> {
+            let is_there = fs::read(self.folder.join(&rests_on)).is_ok_and(|it| it == list);
+            if !is_there {
+                replace(&self.folder, &rests_on, &list)?;
+            }
+            replace(&self.folder, key, &whole)
+        };
+        write().map_err(|error| format!("the cache cannot be written: {error}"))
+    }
+
+    /// Makes room: the oldest answers go.
+    pub(crate) fn tidy(&self) {
+        let mut all: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                let data = entry.metadata().ok()?;
+                Some((data.modified().ok()?, data.len(), entry.path()))
+            })
+            .collect();
+        all.sort_by_key(|(time, _, _)| std::cmp::Reverse(*time));
+        let mut size = 0;
+        for (index, (_, bytes, path)) in all.iter().enumerate() {
+            size += bytes;
+            if MOST <= index || MOST_BYTES < size {
+                // What another command removes at the same moment is gone as well.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// Beginning of the names of lists: entries that rest on the same share one.
+const LIST: &str = "rests-on-";
+
+/// Puts a whole file in place at once.
+pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut draft = tempfile::NamedTempFile::new_in(folder)?;
+    draft.write_all(bytes)?;
+    draft.persist(folder.join(name))?;
+    Ok(())
+}
+
+/// This program and all that it puts into a process.
+fn program() -> Vec<String> {
+    let stamp = |path: &PathBuf| format!("{} {}", path.display(), mark(Aspect::Stamp, path));
+    let own = [std::env::current_exe().ok(), place::phantom().ok(), place::recorder().ok()];
+    let mut all: Vec<PathBuf> = own.into_iter().flatten().collect();
+    let mut folders: Vec<PathBuf> = place::doorway().ok().into_iter().collect();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match path.is_dir() {
+                true if entry.file_name() != "__pycache__" => folders.push(path),
+                true => {}
+                false => all.push(path),
+            }
+        }
+    }
+    all.sort();
+    all.iter().map(stamp).collect()
+}
