@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,11 @@ SCRIPTS = ROOT / "tests" / "scripts"
 sys.path.insert(0, str(ROOT / "examples"))  # cases.py
 FATHOM = ROOT / "target" / "release" / "fathom"
 PYTHON = ROOT / ".venv" / "bin" / "python"
+
+# A shell that starts us in the background has us ignore these, and so all that we start.
+for number in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 # tests/on_phantom needs a CUDA device: it is collected only by the pytest that test_on_phantom.py starts.
 IS_ON_PHANTOM = "FATHOM_RUN" in os.environ
@@ -95,12 +101,12 @@ class Fathom:
         """tests/on_phantom with one torch."""
         # Short tracebacks: pytest would print arguments, and these may be tensors as large as the card.
         inner = ("-m", "pytest", "tests/on_phantom", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfEX")
-        flags = ("--steps", "0", "--gpu", "rtx3090", "--timeout", "110", "--record", "off")
-        return self(PYTHONS[version], *inner, flags=flags, env={"PYTHONDONTWRITEBYTECODE": "1"})
+        flags = ("--steps", "0", "--gpu", "rtx3090", "--timeout", "400", "--record", "off", "--assume", "least")
+        return self(PYTHONS[version], *inner, flags=flags, env={"PYTHONDONTWRITEBYTECODE": "1"}, timeout=420)
 
-    def code(self, text, gpu="rtx3090", flags=(), **options):
-        """`python -c TEXT` with the default Python."""
-        return self(PYTHON, "-c", text, flags=("--gpu", gpu, *flags), **options)
+    def code(self, text, gpu="rtx3090", flags=(), arguments=(), **options):
+        """`python -c TEXT ARGUMENTS…` with the default Python."""
+        return self(PYTHON, "-c", text, *arguments, flags=("--gpu", gpu, *flags), **options)
 
 
 class Shared:

@@ -113,8 +113,8 @@ def test_the_smallest_card_is_the_smallest(fathom):
     roomy = on("24GiB")
     floor = roomy["floor_bytes"]
     assert roomy["peak"]["allocated_bytes"] < floor <= roomy["peak"]["device_bytes"]
-    assert on(floor)["verdict"] == "fits"
-    assert on(floor - 2 * MIB)["verdict"] == "does_not_fit"
+    assert on(f"{floor}B")["verdict"] == "fits"
+    assert on(f"{floor - 2 * MIB}B")["verdict"] == "does_not_fit"
 
 
 PHASES = """

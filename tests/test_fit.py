@@ -74,7 +74,7 @@ def test_nothing_fits(fit):
     answer, done = fit("--memory", "400MiB", "--try", "no-foreach", command=(PYTHON, BLOCKS))
     assert done.returncode == 1 and answer["chosen"] is None
     assert answer["tightest_bytes"] > 400 * MIB
-    assert "NO PLAN FITS" in done.stdout and "are missing" in done.stdout
+    assert "NO PLAN FITS" in done.stdout and "the card itself runs out of memory with it" in done.stdout
 
 
 def test_knobs_of_the_script_are_tried(fit):
@@ -90,6 +90,16 @@ def test_it_fits_as_it_is(fit):
     answer, done = fit("--gpu", "rtx3090", command=(PYTHON, BLOCKS))
     assert done.returncode == 0 and answer["baseline"]["fits"] and answer["plans"] == []
     assert answer["trials"] == 1 and "FITS AS IT IS" in done.stdout
+
+
+def test_what_cudnn_takes_without_a_limit_is_no_verdict_on_the_card(fit, fathom):
+    """As much work area as there is room for: without a limit it takes more than the whole card has."""
+    command = (PYTHON, SCRIPTS / "conv_flags.py", "--batch-size", "128")
+    answer, done = fit("--gpu", "rtx2070", command=command)
+    report, _ = fathom(*command, flags=("--gpu", "rtx2070", "--record", "off"))
+    assert report["verdict"] == "fits", "the script is no longer a case of this"
+    assert done.returncode == 0 and answer["baseline"]["fits"], done.stdout
+    assert answer["baseline"]["peak_reserved_bytes"] == report["peak"]["reserved_bytes"]
 
 
 @pytest.mark.parametrize(

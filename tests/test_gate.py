@@ -166,7 +166,7 @@ def test_baselines_that_cannot_be_used(fathom, project, tmp_path):
         ("[[script]]\ncommand = 'a'\n[[script]]\ncommand = 'a'", "two scripts with the name `a`", "give each its own `name`"),
         ("[[script]]\ncommand = \"python 'a\"", "without its end", "write `command = "),
         ("[[script]]\ncommand = 'a'\nbudgte = '1GiB'", "budgte", "known keys"),
-        ("[[script]]\ncommand = 'a'\nbudget = 'lots'", "in the script `a`: `lots` is not a size", "for example"),
+        ("[[script]]\ncommand = 'a'\nbudget = 'lots'", "in the script `a`: `--budget`: `lots` is not a size", "for example"),
         ("[[script]]\ncommand = 'a'\nbaseline = 'b.json'", "the baseline `b.json` cannot be read", "`--save-baseline FILE`"),
         ("[[script]]\ncommand = 'no-such-program'", "`no-such-program` was not found", "check the spelling"),
     ],

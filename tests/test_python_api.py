@@ -11,11 +11,11 @@ pytest_plugins = ["pytester"]
 
 # Without NVIDIA's libraries torch can only be imported inside a run.
 STEP = """
-def step(width, batch=4):
+def step(width, batch=4, steps=1):
     import torch
     model = torch.nn.Linear(width, width).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(5):
+    for _ in range(steps):
         model(torch.randn(batch, width, device="cuda")).sum().backward()
         optimizer.step()
     print("not reached: three steps are enough")
@@ -26,7 +26,7 @@ import fathom
 from train import step
 
 def main():
-    report = fathom.run(step, 2048, batch=8, gpu="rtx3090", ask=["empty_cache"])
+    report = fathom.run(step, 2048, kwargs={"batch": 8, "steps": 5}, gpu="rtx3090", ask=["empty_cache"])
     page = report.page("page.html")
     try:
         report.verdict = "fits"
@@ -54,10 +54,12 @@ def refused():
             fathom.run("train.py", **options)
         except fathom.Error as error:
             print(json.dumps({"error": str(error), "hint": error.hint}))
-    try:
-        fathom.run("train.py", batch=3)
-    except TypeError as error:
-        print(json.dumps({"error": str(error)}))
+    from train import step
+    for target, options in (("train.py", {"batch": 3}), ("train.py", {"kwargs": {"batch": 3}}), (step, {"batch": 3}), (step, {"budgte": "1GiB"})):
+        try:
+            fathom.run(target, **options)
+        except TypeError as error:
+            print(json.dumps({"error": str(error)}))
 
 if __name__ == "__main__":
     main()
@@ -139,16 +141,24 @@ def test_a_function_of_the_script_that_does_not_fit(answers):
 
 
 def test_what_cannot_be_run_is_named(answers):
-    texts = [answer["error"] for answer in answers[2:]]
+    texts = [answer["error"] for answer in answers[2:7]]
     assert [text.split("\n")[0] for text in texts] == [
         "`refused.<locals>.<lambda>` has no name at the top of its module",
         "`print` is not a plain function",
         "`Report.page` is not a plain function",
         "unknown GPU `rtx3091`",
         "the baseline `no.json` cannot be read: No such file or directory (os error 2)",
-        "run() got an unexpected keyword argument 'batch'",
     ]
     assert answers[5]["hint"] == "did you mean `rtx3090`?"
+
+
+def test_options_and_arguments_are_apart(answers):
+    """`steps` of the function is not ours, and a misspelt option of ours is not the function's."""
+    of_script, words, of_function, misspelt = [answer["error"] for answer in answers[7:]]
+    assert of_script.startswith("fathom.run has no option 'batch'; options are kwargs, gpu, memory")
+    assert words.startswith("kwargs are for a function")
+    assert of_function == "fathom.run has no option 'batch'; keywords of your function go into kwargs={'batch': …}"
+    assert misspelt == "fathom.run has no option 'budgte'; did you mean 'budget'?"
 
 
 def test_a_function_of_a_notebook_takes_along_what_it_uses(tmp_path):
@@ -158,6 +168,20 @@ def test_a_function_of_a_notebook_takes_along_what_it_uses(tmp_path):
     assert lines[1] == " train"
     assert lines[2].startswith("`locked` uses `lock`, which cannot be carried into a fresh process")
     assert lines[3] == "hint: make it inside `locked`, or write it to a module"
+
+
+def test_files_of_the_users_beside_a_run_stay(tmp_path):
+    mine = ["notebook.py", "call.json", "arguments.pickle", "values.pickle"]
+    for name in mine:
+        (tmp_path / name).write_text("mine")
+    cells = ["import fathom", "def hello(word):\n    print(word)"]
+    cells += ["for word in 'ab':\n    print(fathom.run(hello, word, out='.').output.splitlines()[0])"]
+    cells += ["import os; os.rename('fathom-call/call.json', 'fathom-call/other.json')"]
+    cells += ["try:\n    fathom.run(hello, 'c', out='.')\nexcept fathom.Error as error:\n    print(error)"]
+    (tmp_path / "cells.json").write_text(json.dumps(cells))
+    lines = python("-c", KERNEL, "cells.json", folder=tmp_path).splitlines()
+    assert lines[:2] == ["a", "b"] and "is yours" in lines[2] and lines[3] == "hint: name another folder with `out`"
+    assert [(tmp_path / name).read_text() for name in mine] == 4 * ["mine"]
 
 
 def test_importing_the_package_costs_nothing(tmp_path):

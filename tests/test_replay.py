@@ -2,9 +2,11 @@
 
 import json
 import os
+import pathlib
 import pickle
 import re
 import sys
+import warnings
 import zipfile
 
 import pytest
@@ -61,22 +63,85 @@ def test_the_text_is_as_always(fathom):
 
 def test_the_floor_is_the_smallest_card(replay):
     floor = replay(EAGER)[0]["floor_bytes"]
-    answer, done = replay(EAGER, "--memory", floor)
+    answer, done = replay(EAGER, "--memory", f"{floor}B")
     assert done.returncode == 0 and done.stdout.startswith("FITS") and answer["trials"][0]["memory_bytes"] == floor
-    answer, done = replay(EAGER, "--memory", floor - 1)
+    answer, done = replay(EAGER, "--memory", f"{floor - 1}B")
     assert done.returncode == 1 and done.stdout.startswith("DOES NOT FIT")
     assert answer["trials"][0]["verdict"] == "does_not_fit" and answer["trials"][0]["refused_bytes"] > 0
     assert answer["reproduces"] and answer["exit_code"] == 1
+
+
+def collected():
+    """Snapshots of real cards outside of the repository; none where there is no such folder."""
+    folder = pathlib.Path(os.environ.get("FATHOM_SNAPSHOTS", ROOT / "../shared/data/snapshots"))
+    return sorted(path for path in folder.glob("*") if path.suffix in (".pickle", ".pkl"))
+
+
+def test_the_smallest_card_agrees_with_the_verdict(replay):
+    """As it is printed: what stands there does, and the next smaller size that could stand there does not."""
+    if not collected():
+        warnings.warn("SKIPPED: no collection of snapshots, see FATHOM_SNAPSHOTS", stacklevel=1)
+    for path in [*SNAPSHOTS, *collected()]:
+        answer, done = replay(path)
+        amount, unit = re.search(r"^smallest card: ([\d.]+) ([MG]iB)", done.stdout, re.M).groups()
+        below = f"{float(amount) - (0.1 if unit == 'MiB' else 0.01):.2f}{unit}"
+        answer, done = replay(path, "--memory", amount + unit)
+        assert done.returncode == 0 and done.stdout.startswith("FITS"), f"{path}\n{done.stdout}"
+        answer, done = replay(path, "--memory", below)
+        assert done.returncode == 1 and done.stdout.startswith("DOES NOT FIT"), f"{path}\n{done.stdout}"
+
+
+def test_a_ring_buffer_may_begin_anywhere(replay, tmp_path):
+    """Also with the completion of a free, which is a third of all events."""
+    snapshot = load(EAGER)
+    trace = snapshot["device_traces"][0]
+    begins = set()
+    for start in range(1, len(trace), 29):
+        snapshot["device_traces"][0] = trace[start:]
+        path = tmp_path / "ring.pickle"
+        path.write_bytes(pickle.dumps(snapshot))
+        answer, done = replay(path)
+        assert done.returncode == 0 and answer["reproduces"], f"from event {start} on\n{done.stdout}{done.stderr}"
+        assert answer["events"] == len(trace) - start
+        begins.add(trace[start]["action"])
+    assert {"alloc", "free_requested", "free_completed"} <= begins, begins
+
+
+def test_a_trace_without_its_end_contradicts_the_final_blocks(replay, tmp_path):
+    snapshot = load(EAGER)
+    trace = snapshot["device_traces"][0]
+    for end in range(20, len(trace) - 40, 31):
+        snapshot["device_traces"][0] = trace[:end]
+        path = tmp_path / "cut.pickle"
+        path.write_bytes(pickle.dumps(snapshot))
+        answer, done = replay(path)
+        assert done.returncode == 1 and done.stdout.startswith("DIFFERS"), done.stdout + done.stderr
+        assert answer["contradiction"]["event"] < end and "the file contradicts itself: " in done.stdout
+
+
+def test_a_state_without_a_trace_is_not_reproduced(fathom, replay, tmp_path):
+    """Its blocks have stacks, which are notes and no events."""
+    snapshot = load(MID_RUN)
+    snapshot["device_traces"] = [[] for _ in snapshot["device_traces"]]
+    path = tmp_path / "state.pickle"
+    path.write_bytes(pickle.dumps(snapshot))
+    answer, done = replay(path)
+    assert (answer, done.returncode, done.stdout) == (None, 2, "")
+    assert "a state without a trace: 80 blocks in use (18.2 MiB of 94.0 MiB reserved)" in done.stderr
+    assert "hint: `fathom explain " in done.stderr and "_record_memory_history" in done.stderr
+    done = fathom.command("explain", path)
+    assert done.returncode == 0 and "a state without a trace" in done.stdout.splitlines()[0]
+    assert "state    allocated 18.2 MiB" in done.stdout and "\npeak " not in done.stdout
 
 
 def test_other_settings_are_judged_when_they_are_named(replay):
     """The recorded settings do not fit here, expandable segments do."""
     best = replay(EAGER)[0]["floor"]
     assert best["best_settings"] == "expandable_segments:True" and best["best_bytes"] < best["own_bytes"]
-    answer, done = replay(EAGER, "--memory", best["best_bytes"], "--settings", "expandable_segments:True")
+    answer, done = replay(EAGER, "--memory", f"{best['best_bytes']}B", "--settings", "expandable_segments:True")
     assert done.returncode == 0 and "`expandable_segments:True`" in done.stdout.splitlines()[0]
     assert [trial["verdict"] for trial in answer["trials"][:2]] == ["does_not_fit", "fits"]
-    assert replay(EAGER, "--memory", best["best_bytes"])[1].returncode == 1
+    assert replay(EAGER, "--memory", f"{best['best_bytes']}B")[1].returncode == 1
 
 
 def test_garbage_is_collected_only_with_a_card(replay):
@@ -173,7 +238,12 @@ def test_what_is_no_recording_is_refused(fathom, tmp_path):
         (("--settings", "backend:cudaMallocAsync"), "cannot be replayed"),
         (("--memory", "16G"), "`16GiB` (1024) or `16GB` (1000)"),
         (("--memory", "much"), "is not a size"),
-        (("--memory", "0"), "is not a size"),
+        (("--memory", "0"), "has no unit"),
+        (("--memory", "0GiB"), "is not a size"),
+        (("--memory", "16"), "`16` has no unit: write `16GiB`"),
+        (("--gpu", "rtx9999"), "rtx9999"),
+        (("--used", "2GiB"), "`--used` without a card"),
+        (("--memory", "1GiB", "--used", "1GiB"), "leaves no room"),
     ],
 )
 def test_bad_flags_are_refused(fathom, flags, words):

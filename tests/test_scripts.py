@@ -28,7 +28,7 @@ TRAINS = {
     "timm_vit": ("exact", {"forward", "backward"}),
     "lightning_module": ("exact", {"forward", "backward"}),
     "compiled_transformer": ("none", {"forward", "backward"}),
-    "cnn_zoo": ("modelled", {"forward", "backward"}),
+    "cnn_zoo": ("mixed", {"forward", "backward"}),
     "gan_two_optimizers": ("exact", {"forward", "backward"}),
     "nn_transformer_adam": ("none", {"forward", "backward", "optimizer"}),
     "distributed_one": ("none", {"forward", "backward", "optimizer"}),

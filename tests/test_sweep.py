@@ -110,6 +110,19 @@ def test_the_largest_batch_is_the_one_that_running_all_finds(fathom, sweep):
     assert answer["scaling"][0]["exponent"] == pytest.approx(1, abs=0.1)
 
 
+def test_the_card_itself_is_run_where_a_run_without_a_limit_takes_more(fathom, sweep):
+    """cuDNN's work areas shrink with the card: without a limit batch 128 takes twice the card."""
+    command = (PYTHON, SCRIPTS / "conv_flags.py", "--batch-size", "1")
+    words = ("--gpu", "rtx2070", "--fresh")
+    answer, done = sweep("--vary", "batch-size=120,200", *words, command=command)
+    assert [point["verdict"] for point in answer["points"]] == ["fits", "does_not_fit"], done.stdout
+    answer, done = sweep("--vary", "batch-size=1..400", *words, command=command)
+    (largest,) = answer["largest"]
+    flags = ("--gpu", "rtx2070", "--record", "off")
+    fits = lambda batch: fathom(*command[:-1], batch, flags=flags)[0]["verdict"] == "fits"  # noqa: E731
+    assert 120 <= largest["value"] and fits(largest["value"]) and not fits(largest["value"] + 1), done.stdout
+
+
 def test_causes_grow_as_they_were_measured_to(sweep):
     words = ("--vary", "batch-size=8,16,32", "--memory", "24GiB", "--causes")
     answer, done = sweep(*words, command=(PYTHON, BLOCKS, "--batch-size", "4"))
@@ -120,20 +133,6 @@ def test_causes_grow_as_they_were_measured_to(sweep):
     assert exponents["model-state"] == 0 and exponents["activations"] == pytest.approx(1, abs=0.1)
     assert 0.9 <= sum(shares.values()) - shares["peak_allocated_bytes"] <= 1
     assert "constant whatever batch-size" in " ".join(done.stdout.split())
-
-
-def test_answers_are_remembered_until_a_file_changes(sweep, tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(BLOCKS.read_text())
-    words = ("--vary", "batch-size=1,2", "--gpu", "rtx3090")
-    command = (PYTHON, script, "--batch-size", "1")
-    run = lambda: sweep(*words, command=command, cache=tmp_path / "cache")[0]  # noqa: E731
-    first, second = run(), run()
-    assert (first["trials"]["run"], second["trials"]) == (2, {"run": 0, "remembered": 2})
-    assert first["points"] == second["points"]
-    script.write_text(BLOCKS.read_text().replace("default=6", "default=2"))
-    third = run()
-    assert third["trials"]["run"] == 2 and third["points"] != first["points"]
 
 
 def test_a_script_that_fails_says_why(sweep):

@@ -1,7 +1,7 @@
 """What is noted of tensors."""
 
 import torch
-from fathom import join
+from fathom import border, join
 from fathom.modules import Modules
 from fathom.recorder import make_scribe
 
@@ -10,4 +10,4 @@ def test_tensors_that_share_a_storage_take_its_bytes_once():
     """As gradients in a bucket: else what is left on the card would seem too little for a copy of the model."""
     bucket = torch.zeros(1000, device="cuda")
     halves = [("gradients", f"half {index}", half) for index, half in enumerate(bucket.split(500))]
-    assert sum(make_scribe(Modules(), join.make(1)).all(halves).values()) == bucket.nbytes
+    assert sum(make_scribe(border.Party("nothing"), Modules(), join.make(1)).all(halves).values()) == bucket.nbytes

@@ -1,11 +1,15 @@
 """Processes that a script starts by itself."""
 
 import os
+import signal
 import subprocess
 import sys
 
 import torch
+from fathom import functions
 from torch.utils.data import DataLoader, TensorDataset
+
+GIB = 1 << 30
 
 
 def test_data_loader_workers():
@@ -39,6 +43,20 @@ def double(queue, done):
     done.put(x.sum().item())
 
 
+def on_the_same_card(queue, done):
+    """Uses tensors of its parent, takes memory of its own, and never ends by itself."""
+    small, large = queue.get()
+    done.put((small.tolist(), large.shape, torch.cuda.memory_allocated(), torch.cuda.mem_get_info()[0]))
+    small.mul_(2)
+    done.put(small + 100)
+    del small, large
+    queue.get()
+    kept = torch.empty(3 * GIB, dtype=torch.uint8, device="cuda")
+    done.put(torch.cuda.mem_get_info()[0])
+    queue.get()
+    del kept
+
+
 def test_a_spawned_child_uses_the_card():
     code = "import torch; print(torch.arange(10, device='cuda').sum().item())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -55,3 +73,36 @@ def test_tensors_are_shared_through_host_memory():
     assert done.get(timeout=60) == 8
     process.join()
     assert process.exitcode == 0 and x.tolist() == [2.0] * 4
+
+
+def test_processes_share_one_card(fresh):
+    """A child gets tensors of the card by a queue; what it holds is missing here until it is killed."""
+    context = torch.multiprocessing.get_context("spawn")
+    queue, done = context.Queue(), context.Queue()
+    child = context.Process(target=on_the_same_card, args=(queue, done), daemon=True)
+    child.start()
+    small, large = torch.arange(4, device="cuda"), torch.empty(2 * GIB, dtype=torch.uint8, device="cuda")
+    free, total = torch.cuda.mem_get_info()
+    queue.put((small, large))
+    values, shape, allocated, seen = done.get(timeout=60)
+    assert (len(values), shape) == (4, (2 * GIB,))  # what it holds is not known in another process
+    context_bytes = free - seen  # shared memory is counted once, where it was made
+    assert allocated == 0 and 0 < context_bytes < GIB
+    theirs = done.get(timeout=60)
+    ledger = functions.install().ledger
+    assert ledger.is_unknown(small) and ledger.is_unknown(theirs)  # another process may have written there
+    del theirs
+    queue.put("take memory")
+    assert done.get(timeout=60) == torch.cuda.mem_get_info()[0] < seen - 3 * GIB
+    assert "%d " % child.pid in torch.cuda.list_gpu_processes() + " " or not has_nvml()
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    assert torch.cuda.mem_get_info() == (free, total)
+
+
+def has_nvml():
+    try:
+        import pynvml  # noqa: F401
+    except ImportError:
+        return False
+    return True

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 import torch
-from fathom import graph, join
+from fathom import border, graph, join
 from fathom.modules import Modules
 from fathom.recorder import make_scribe
 from torch import nn
@@ -155,7 +155,7 @@ def nodes_of(root):
 
 def walked(root, hooked=None):
     """What the recorder finds; `hooked` are sequence numbers between which hooks pack."""
-    scribe = make_scribe(Modules(), join.make(1))
+    scribe = make_scribe(border.Party("nothing"), Modules(), join.make(1))
     return [tensor for node in nodes_of(root) for tensor in scribe.kept_by(node, hooked)]
 
 

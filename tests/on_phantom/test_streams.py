@@ -1,5 +1,8 @@
 """Streams, events, graphs and the profiler."""
 
+import ctypes
+import threading
+
 import pytest
 import torch
 
@@ -96,3 +99,166 @@ def test_ranges_and_synchronisation():
             torch.ones(1, device="cuda").item()
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+# -- what a card does not let pass during a capture --------------------------------------------------
+
+READS = {
+    "item": lambda x: x.sum().item(),
+    "index": lambda x: x[x[0]],
+    "mask": lambda x: x[x > 1],
+    "nonzero": lambda x: x.nonzero(),
+    "stream": lambda x: torch.cuda.current_stream().synchronize(),
+    "query": lambda x: torch.cuda.current_stream().query(),
+    "device": lambda x: torch.cuda.synchronize(),
+}
+
+
+GETS_OVER_IT = pytest.mark.skipif(
+    torch.__version__.startswith("2.6"), reason="the allocator of this torch is of no use after a lost capture"
+)
+
+
+@GETS_OVER_IT
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
+@pytest.mark.parametrize("read", READS)
+def test_whoever_waits_loses_the_capture(mode, read):
+    x = torch.arange(4, device="cuda")
+    with pytest.raises(RuntimeError, match="due to a previous error during capture") as lost:
+        with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode=mode):
+            y = x + 1
+            READS[read](x)
+    assert "not permitted when stream is capturing" in str(lost.value.__context__)
+    assert not torch.cuda.is_current_stream_capturing()
+    del y
+    torch.cuda.synchronize()
+
+
+def runtime():
+    """`cudaMalloc` and `cudaFree` as a library would call them."""
+    cuda = ctypes.CDLL(None)
+    address = ctypes.c_void_p()
+    code = cuda.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(1 << 20))
+    if code == 0:
+        cuda.cudaFree(address)
+    cuda.cudaGetLastError()
+    return code
+
+
+@GETS_OVER_IT
+@pytest.mark.parametrize("mode, here, elsewhere", [("global", 900, 900), ("thread_local", 900, 0), ("relaxed", 0, 0)])
+def test_raw_allocations_during_a_capture(mode, here, elsewhere):
+    for is_here, expected in ((True, here), (False, elsewhere)):
+        codes = []
+        try:
+            with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode=mode):
+                torch.empty(8, device="cuda").zero_()
+                if is_here:
+                    codes.append(runtime())
+                else:
+                    thread = threading.Thread(target=lambda: codes.append(runtime()))
+                    thread.start()
+                    thread.join()
+        except RuntimeError as error:
+            assert expected and "due to a previous error during capture" in str(error)
+        else:
+            assert not expected
+        assert codes == [expected]
+
+
+@GETS_OVER_IT
+def test_a_stream_must_come_back_to_its_capture():
+    side, event = torch.cuda.Stream(), torch.cuda.Event()
+    event.record()
+    with pytest.raises(RuntimeError, match="unjoined work"):
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                torch.empty(8, device="cuda").zero_()
+    with pytest.raises(RuntimeError, match="previous error"):
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            torch.cuda.current_stream().wait_event(event)  # recorded outside
+
+
+# -- streams that are busy ---------------------------------------------------------------------------
+
+LONG = 10**13  # cycles: hours, for which nobody waits
+
+
+def test_a_stream_that_sleeps():
+    stream, event, after = torch.cuda.Stream(), torch.cuda.Event(), torch.cuda.Event()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(LONG)
+        event.record()
+    assert not event.query() and not stream.query() and torch.cuda.current_stream().query()
+    torch.cuda.current_stream().wait_event(event)
+    after.record()
+    assert not after.query() and not torch.cuda.current_stream().query()
+    after.synchronize()
+    assert event.query() and stream.query() and after.query()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    torch.cuda._sleep(LONG)
+    end.record()
+    end.synchronize()
+    assert start.elapsed_time(end) > 3_600_000
+
+
+def test_memory_of_a_busy_stream_is_not_reused():
+    own, other = torch.cuda.Stream(), torch.cuda.Stream()
+    with torch.cuda.stream(own):
+        x = torch.empty(5 << 20, device="cuda")
+    with torch.cuda.stream(other):
+        torch.cuda._sleep(LONG)
+    x.record_stream(other)
+    address = x.data_ptr()
+    del x
+    with torch.cuda.stream(own):
+        early = torch.empty(5 << 20, device="cuda")
+        assert early.data_ptr() != address
+        other.synchronize()
+        assert torch.empty(5 << 20, device="cuda").data_ptr() == address
+
+
+def test_pinned_memory_of_a_copy_is_not_reused():
+    torch.cuda.synchronize()
+    pinned = torch.ones(1 << 14, pin_memory=True)
+    address, on_card = pinned.data_ptr(), torch.zeros(1 << 14, device="cuda")
+    torch.cuda._sleep(LONG)
+    on_card.copy_(pinned, non_blocking=True)
+    del pinned
+    other = torch.ones(1 << 14, pin_memory=True)
+    assert other.data_ptr() != address
+    torch.cuda.synchronize()
+    assert torch.ones(1 << 14, pin_memory=True).data_ptr() == address
+    assert on_card.sum().item() == 1 << 14
+
+
+def test_a_graph_reuses_memory_when_all_streams_are_back():
+    try:
+        torch.cuda.memory._set_allocator_settings("graph_capture_record_stream_reuse:True")
+    except (RuntimeError, ValueError):
+        pytest.skip("this torch has no such setting")
+    try:
+        sides = [torch.cuda.Stream() for _ in range(3)]
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            main = torch.cuda.current_stream()
+            sinks = [torch.empty(8, device="cuda") for _ in range(2)]
+            x = torch.ones(8, device="cuda")
+            address = x.data_ptr()
+            for side in sides:
+                side.wait_stream(main)
+                with torch.cuda.stream(side):
+                    x.add(1.0)
+                    x.record_stream(side)
+            del x
+            main.wait_stream(sides[0])
+            sides[1].wait_stream(sides[2])
+            sinks[0].fill_(1.0)
+            early = torch.empty(8, device="cuda")
+            assert early.data_ptr() != address  # two streams are still away
+            main.wait_stream(sides[1])
+            sinks[1].fill_(1.0)
+            assert torch.empty(8, device="cuda").data_ptr() == address
+    finally:
+        torch.cuda.memory._set_allocator_settings("graph_capture_record_stream_reuse:False")
