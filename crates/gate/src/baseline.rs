@@ -13,7 +13,7 @@ pub struct Baseline {
     pub torch: String,
     /// The cuDNN that was asked for workspaces; empty if none was.
     pub cudnn: String,
-    /// Where workspaces came from: `exact`, `modelled`, `none`.
+    /// Where workspaces came from: `exact`, `mixed`, `modelled`, `none`.
     pub workspaces: String,
     /// Optimizer steps taken.
     pub steps: u64,

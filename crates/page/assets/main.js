@@ -226,8 +226,11 @@ class Page {
 
 // What PyTorch can have of the card; 0 without a card.
 function limitOf(report) {
-  if (report.gpu) return report.gpu.memory_bytes - report.gpu.context_bytes - (report.peak?.nccl_bytes ?? 0);
   const row = (name) => ((report.ledger ?? []).find((entry) => entry.name === name) ?? { bytes: 0 }).bytes;
+  if (report.gpu) {
+    const { memory_bytes: memory, context_bytes: context } = report.gpu;
+    return memory - context - row("others") - row("programs") - (report.peak?.nccl_bytes ?? 0);
+  }
   return report.software ? 0 : Math.max(0, row("card") - row("context"));
 }
 

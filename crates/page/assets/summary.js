@@ -26,6 +26,8 @@ export function verdictOf(report) {
   if (report.verdict === "does_not_fit") return [card ? `Does not fit on ${card}` : "Does not fit", "bad"];
   if (report.verdict === "grew") return ["Needs more than its baseline allows", "bad"];
   if (report.verdict === "script_failed") return ["The script failed by itself", "bad"];
+  if (report.verdict === "interrupted") return ["Interrupted", "bad"];
+  if (report.verdict === "timed_out") return ["Timed out", "bad"];
   return refusal
     ? ["Ran out of memory", "bad"]
     : [`Peaks at ${bytesText(report.peak.allocated_bytes)} allocated`, "plain"];
@@ -74,8 +76,21 @@ function reasonOf(report) {
       `, ${included(peak, gpu)} included: ${bytesText(Math.max(0, rest))} to spare.`,
     ];
   }
-  const fits = (report.fits_on ?? []).map((card) => `${card.name} (${bytesText(card.memory_bytes)})`);
-  return fits.length ? [`Would fit on ${fits.join(", ")} and larger cards.`] : [];
+  const cards = report.fits_on ?? [],
+    likely = (card) => card.known === "likely",
+    certain = cards.filter((card) => !likely(card));
+  return certain.length
+    ? [`Would fit on ${smallest(certain)}.`]
+    : cards.length
+      ? [`Would likely fit on ${smallest(cards)}; workspaces of cuDNN differ from GPU to GPU.`]
+      : [];
+}
+
+// The first of a list that is sorted by memory, and how many there are beside them.
+function smallest(cards, shown = 6) {
+  const names = cards.slice(0, shown).map((card) => `${card.name} (${bytesText(card.memory_bytes)})`),
+    more = cards.length - shown;
+  return names.join(", ") + (0 < more ? ` and ${more} larger GPUs` : "");
 }
 
 function sentence(text) {
@@ -139,8 +154,11 @@ function streams({ count, late, late_fits: fits }) {
 
 // What is not PyTorch's, and how it is known.
 function included(peak, gpu) {
-  const context = `context (${gpu.context_known})`;
-  return peak.nccl_bytes ? `${context} and NCCL's ${bytesText(peak.nccl_bytes)} (modelled)` : context;
+  const others = peak.device_bytes - (peak.process_bytes ?? peak.device_bytes);
+  const parts = [`context (${gpu.context_known})`];
+  if (peak.nccl_bytes) parts.push(`NCCL's ${bytesText(peak.nccl_bytes)} (modelled)`);
+  if (others > 0) parts.push(`${bytesText(others)} of other processes`);
+  return parts.join(" and ");
 }
 
 // The parts of the card at the shown moment: categories, then what PyTorch keeps, then the rest.
@@ -159,6 +177,8 @@ export function barParts(report) {
     ["cached, in pieces", row("cached_fragments"), "cached"],
     ["cached segments", row("cached_segments"), "cached"],
     ["NCCL (modelled)", row("nccl"), "nccl"],
+    ["other processes", row("others"), "others"],
+    ["other programs", row("programs"), "others"],
     ["context", row("context"), "context"],
     ["free", row("free"), "free"],
   ];
@@ -206,7 +226,8 @@ export function showSummary(item) {
     make("span", { class: "mark " + mood, "aria-hidden": "true" }, { good: "✓", bad: "✕", plain: "●" }[mood]),
     verdict,
   );
-  refill(byId("reason"), reasonOf(report));
+  const warnings = (report.warnings ?? []).map((warning) => make("strong", {}, " " + sentence(warning)));
+  refill(byId("reason"), [...reasonOf(report), ...warnings]);
   refill(byId("facts"), facts(report));
   refill(byId("bar"), bar(report));
   refill(
@@ -224,7 +245,7 @@ function softwareOf(report) {
         software.torch && `torch ${software.torch}`,
         software.cudnn && `cuDNN ${software.cudnn}`,
         software.python && `Python ${software.python}`,
-        `workspaces ${software.workspaces}`,
+        `workspaces ${software.workspaces === "mixed" ? "partly exact" : software.workspaces}`,
         `${report.steps} ${report.steps === 1 ? "step" : "steps"}`,
         `${report.wall_seconds.toFixed(1)} s`,
       ]
