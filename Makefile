@@ -1,8 +1,10 @@
 # make demo    set up everything and run the first example on a phantom RTX 3090
 # make test    every test; make build: the command and a Python with torch; make fmt lint: tidy
+# make test-faults  every signal at ten moments, full disks, damaged caches, twenty minutes of training: about an hour
 # make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
+# make test-pytorch FILE=…/test/test_cuda.py   PyTorch's own tests, from its source of release 2.13 or near it
 # make cases   runs the case studies of examples/ again and writes their tables
-# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz
+# make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make fuzz-calls: a million bad CUDA calls
 # make bench   measures docs/benchmarks.md anew; make bench-quick: its bounds, in minutes; make bench-allocator: criterion
 
 PYTHON ?= python3
@@ -18,7 +20,7 @@ BENCHES := $(QUICK) ranks largest fit_cases
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python wheel test-wheel fmt lint fuzz cases bench bench-quick bench-page bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-faults test-pytorch wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -53,6 +55,15 @@ test-differential: build $(OTHERS:%=.venvs/%/torch.stamp)
 test-python: build checker $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
 	$(VENV)/bin/python -m pytest tests -q -n 2 --dist loadfile --no-loadscope-reorder
 
+# `make test` has a short version of these.
+test-faults: build $(VENV)/test.stamp
+	FATHOM_FAULTS=long $(VENV)/bin/python -m pytest tests/faults -q -n 2 --dist load -rs
+
+# PyTorch's source is not part of this repository: FILE says where its test is. Half an hour.
+test-pytorch: build .venvs/pytorch/pytorch.stamp
+	$(if $(FILE),,$(error FILE=…/test/test_cuda.py is missing))
+	$(PYTHON) tests/pytorch/run.py --python .venvs/pytorch/bin/python --file $(FILE) --page docs/reference/pytorch-tests.md
+
 # maturin comes from the index into a place of its own; the command is compiled and linked once more, some two minutes.
 wheel: $(VENV)/torch.stamp
 	rm -rf dist
@@ -64,6 +75,9 @@ test-wheel: build wheel $(VENV)/test.stamp
 fuzz:
 	for target in pickle recording replay texts; do \
 		cargo +nightly fuzz run $$target --features libfuzzer -- -max_total_time=60 -timeout=10 || exit 1; done
+
+fuzz-calls:
+	cargo test --release -p phantom --test bad_arguments -- --ignored many_seeds
 
 # Proves of a recording that its owners sum to what PyTorch counts, event by event; writes recordings of any length.
 checker:
@@ -118,11 +132,25 @@ $(VENV)/test.stamp: $(VENV)/torch.stamp requirements/test.txt
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) nvidia-cudnn-cu12==9.8.0.87
 	touch $@
 
+# What PyTorch's own tests import; they see the packages of torch 2.13.0.
+.venvs/pytorch/pytorch.stamp: .venvs/2.13.0/torch.stamp requirements/pytorch-tests.txt
+	$(PYTHON) -m venv .venvs/pytorch
+	$(call beside,.venvs/2.13.0,.venvs/pytorch)
+	.venvs/pytorch/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/pytorch-tests.txt
+	touch $@
+
 # The peers of bench/: they see the packages of .venv, torch among them.
 .venvs/peers/peers.stamp: $(VENV)/test.stamp bench/requirements-peers.txt
 	$(PYTHON) -m venv .venvs/peers
 	$(call beside,$(VENV),.venvs/peers)
 	.venvs/peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r bench/requirements-peers.txt
+	touch $@
+
+# NVIDIA's compiler, for the test that compiles an extension; it sees the packages of .venv, torch among them.
+.venvs/extension/extension.stamp: $(VENV)/torch.stamp requirements/extension.txt
+	$(PYTHON) -m venv .venvs/extension
+	$(call beside,$(VENV),.venvs/extension)
+	.venvs/extension/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/extension.txt
 	touch $@
 
 clean:
