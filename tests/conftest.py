@@ -45,6 +45,10 @@ def missing(path, cure):
     return pytest.skip(f"{path.relative_to(ROOT)} is missing: {cure}")
 
 
+def text_of(printed):
+    return (printed or b"").decode(errors="replace")
+
+
 class Fathom:
     """Runs the command as a user would: from the repository, with pipes, and none of our own settings."""
 
@@ -56,13 +60,12 @@ class Fathom:
         """`fathom WORDS…`"""
         # What this machine compiled before must not help: a compiler that finds all in its cache traces nothing.
         changes = {"TORCHINDUCTOR_CACHE_DIR": self.folder / "compiled", **options.get("env", {})}
-        return subprocess.run(
-            [str(FATHOM), *map(str, words)],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            **{"cwd": ROOT, "stdin": subprocess.DEVNULL, **options, "env": environment(changes)},
-        )
+        settings = {"cwd": ROOT, "stdin": subprocess.DEVNULL, **options, "env": environment(changes)}
+        command = [str(FATHOM), *map(str, words)]
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **settings)
+        except subprocess.TimeoutExpired as error:
+            pytest.fail(f"{error}\n{text_of(error.stdout)}\n{text_of(error.stderr)}")
 
     def __call__(self, *command, flags=(), **options):
         """`fathom run --json FILE FLAGS… -- COMMAND…`: the report and the finished process."""

@@ -8,7 +8,7 @@ from . import graph, native
 from .border import finishing, guarded
 from .functions import PLAIN
 from .garbage import Garbage
-from .living import living
+from .native import living
 
 
 class Hooked(threading.local):

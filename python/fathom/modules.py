@@ -4,15 +4,37 @@ Scripts call parts of a model directly, and keep several models. So the modules 
 once, from the garbage collector's list, and named from those that no other module contains.
 """
 
+import functools
+import inspect
+import threading
 import weakref
 
 import torch
 
-from .living import living, with_subclasses
+from .native import living
 from .storages import elements
 
 # How often the whole process is searched for modules; one search takes some hundredths of a second.
 SEARCHES = 8
+
+# How often a walk begins anew while other threads build what it walks through.
+WALKS = 100
+
+
+def steady(walk):
+    """A walk through modules that another thread may be building: if that changes them on the way, it begins anew."""
+
+    @functools.wraps(walk)
+    def call(*args):
+        for left in reversed(range(WALKS)):
+            try:
+                found = walk(*args)
+                return list(found) if inspect.isgenerator(found) else found
+            except RuntimeError as error:
+                if not left or "during iteration" not in str(error):
+                    raise
+
+    return call
 
 
 class Modules:
@@ -26,15 +48,17 @@ class Modules:
         self.prefixes = {}  # id of a root -> what its parameters' names begin with
         self.searches = 0
         self.has_primary = False
+        self.changing = threading.RLock()
 
     def number(self, module, outer=0):
         """The number of a module that is called inside of another, or of none."""
         entry = self.known.get(id(module))
         if entry is not None and entry[0]() is module:
             return entry[1]
-        if self.searches and is_bare(module):
-            return self.passing(module, outer)
-        return self.look_for(module)
+        with self.changing:
+            if self.searches and is_bare(module):
+                return self.passing(module, outer)
+            return self.look_for(module)
 
     def passing(self, module, outer):
         """A loss made on the spot, or the like: named after the module that uses it, if one does."""
@@ -46,18 +70,19 @@ class Modules:
         return self.known[key][1]
 
     def look_for(self, module):
+        if self.is_known(module):  # by another thread, meanwhile
+            return self.known[id(module)][1]
         if self.searches < SEARCHES:
             self.searches += 1
             self.search()
-        entry = self.known.get(id(module))
-        if entry is None or entry[0]() is not module:
+        if not self.is_known(module):
             self.add_root(module, is_primary=False)
         return self.known[id(module)][1]
 
     def search(self):
         """Names every module of the process that has no name yet."""
         everything = [module for module in living(with_subclasses(torch.nn.Module)) if "_modules" in module.__dict__]
-        children = {id(child) for module in everything for child in module._modules.values()}
+        children = {id(child) for module in everything for child in list(module._modules.values())}
         roots = [module for module in everything if id(module) not in children and not self.is_known(module)]
         roots.sort(key=lambda module: (-size(module), not is_trained(module)))
         for module in roots:
@@ -75,7 +100,7 @@ class Modules:
         prefix = "" if is_primary else name + "."
         self.roots.append((weakref.ref(root), name))
         self.prefixes[id(root)] = prefix
-        for path, module in root.named_modules():
+        for path, module in parts(root):
             if not self.is_known(module):
                 self.known[id(module)] = (weakref.ref(module), len(self.paths))
                 self.paths.append(prefix + path if path else name)
@@ -97,6 +122,12 @@ class Modules:
                 yield root, self.prefixes[id(root)]
 
 
+@steady
+def parts(root):
+    yield from root.named_modules()
+
+
+@steady
 def is_trained(module):
     return any(parameter.requires_grad for parameter in module.parameters())
 
@@ -107,5 +138,16 @@ def is_bare(module):
     return not module._modules and all(tensor is None for tensor in given)
 
 
+@steady
 def size(module):
     return sum(elements(parameter) for parameter in module.parameters())
+
+
+def with_subclasses(kind):
+    """A class and all that were made of it."""
+    found, waiting = {kind}, [kind]
+    while waiting:
+        fresh = set(type.__subclasses__(waiting.pop())) - found
+        found |= fresh
+        waiting.extend(fresh)
+    return found

@@ -11,7 +11,8 @@ import torch
 from .card_memory import allocated
 from .functions import PLAIN
 from .graph import is_made
-from .living import living
+from .modules import steady
+from .native import living
 from .storages import elements, has_memory, shape_of
 
 # A set of tensors is a copy of the parameters if it has this share of their elements, shape by shape.
@@ -42,6 +43,7 @@ class Names:
         optimizers = list(self.optimizers) if optimizers is None else optimizers
         return [p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]]
 
+    @steady
     def of_modules(self):
         """Parameters and buffers of every model."""
         trained = {id(parameter) for parameter in self.trained()}
@@ -75,6 +77,7 @@ class Names:
             if gradient is not None:
                 yield "gradients", f"gradient of {self.of_parameter.get(id(parameter), 'a parameter')}", gradient
 
+    @steady
     def of_copies(self, taken):
         """Tensors outside of modules that together are a copy of the parameters, such as an average's shadow."""
         trained = {id(p): p for p in self.trained()}
@@ -95,6 +98,7 @@ class Names:
                     copied += thing.numel()
         return found if total and copied >= COPY_SHARE * total else []
 
+    @steady
     def counts(self):
         """Elements of parameters on the card or not, each counted once."""
         every = {id(p): p for root, _ in self.modules.living_roots() for p in root.parameters()}

@@ -36,3 +36,4 @@ RegisterHook, Scribe, Within = _module.RegisterHook, _module.Scribe, _module.Wit
 Ledger, Whose = _module.Ledger, _module.Whose
 fail_at, places_passed = _module.fail_at, _module.places_passed
 is_mode_alone, set_mode_of_thread = _module.is_mode_alone, _module.set_mode_of_thread
+living = _module.living

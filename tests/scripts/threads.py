@@ -11,6 +11,14 @@ STEPS, WIDTHS = 30, (128, 192, 256, 320)
 trained = threading.Barrier(len(WIDTHS))
 
 
+def work(width):
+    try:
+        train(width)
+    except BaseException:
+        trained.abort()  # nobody is to wait for this one
+        raise
+
+
 def train(width):
     model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(6))).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -25,7 +33,7 @@ def train(width):
 
 
 torch.cuda.init()
-threads = [threading.Thread(target=train, args=(width,)) for width in WIDTHS]
+threads = [threading.Thread(target=work, args=(width,)) for width in WIDTHS]
 for thread in threads:
     thread.start()
 for thread in threads:

@@ -19,6 +19,7 @@ mod history;
 mod hooks;
 mod join;
 mod known;
+mod living;
 mod local;
 mod lock;
 mod notes;
@@ -56,6 +57,7 @@ fn fathom_recorder(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<hooks::RegisterHook>()?;
     module.add_function(wrap_pyfunction!(overrides::set_mode_of_thread, module)?)?;
     module.add_function(wrap_pyfunction!(overrides::is_mode_alone, module)?)?;
+    module.add_function(wrap_pyfunction!(living::living, module)?)?;
     module.add_class::<overrides::HasTorchFunction>()?;
     module.add_class::<values::Ledger>()?;
     module.add_class::<sources::Whose>()?;

@@ -1,5 +1,6 @@
 //! The one place that says what is known of the card's memory.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak as WeakValue};
@@ -64,6 +65,11 @@ const MANY: usize = 20_000;
 /// A function, its name, and whether it draws random numbers. The function is held, so that no other gets its address.
 type Name = (Py<PyAny>, Arc<str>, bool);
 
+thread_local! {
+    /// In this thread nothing is noted: an optimizer steps.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
 /// How a value came to be known.
 enum How {
     Known,
@@ -91,8 +97,6 @@ pub(crate) struct Ledger {
     budget: u64,
     /// Seconds that are left for what a script must know.
     nanoseconds: AtomicU64,
-    /// A thread in which nothing is noted: an optimizer steps.
-    quiet: AtomicUsize,
     is_early: AtomicBool,
     /// What the swept table had.
     swept: AtomicUsize,
@@ -126,7 +130,6 @@ impl Ledger {
             evaluate,
             budget,
             nanoseconds: AtomicU64::new((seconds * 1e9) as u64),
-            quiet: AtomicUsize::new(0),
             is_early: AtomicBool::new(true),
             swept: AtomicUsize::new(0),
             captured: Mutex::default(),
@@ -296,7 +299,7 @@ impl Ledger {
 
     /// The thread notes nothing, or does so again.
     fn set_quiet(&self, is_quiet: bool) {
-        self.quiet.store(if is_quiet { thread() } else { 0 }, Relaxed);
+        QUIET.set(is_quiet);
     }
 
     /// The first model is called: what was made until here may stay a recipe for ever.
@@ -345,8 +348,7 @@ impl Ledger {
 
 impl Ledger {
     pub(crate) fn is_quiet(&self) -> bool {
-        let quiet = self.quiet.load(Relaxed);
-        quiet != 0 && quiet == thread()
+        QUIET.get()
     }
 
     /// A function that is seen runs in this thread until this is dropped.
@@ -888,10 +890,4 @@ impl Ledger {
         // SAFETY: as above; what a function writes to is copied before.
         Ok(unsafe { Bytes::of(flat.clone().unbind(), start, length) })
     }
-}
-
-/// Of this thread: an address that no other one has.
-fn thread() -> usize {
-    thread_local! { static OWN: u8 = const { 0 } }
-    OWN.with(|own| std::ptr::from_ref(own) as usize)
 }
