@@ -132,9 +132,9 @@ macro_rules! cuda {
                 launch::block_size => fn cuOccupancyMaxPotentialBlockSize(grid: *mut c_int, block: *mut c_int);
                 launch::clusters => fn cuOccupancyMaxActiveClusters(out: *mut c_int);
                 launch::clusters => fn cuOccupancyMaxPotentialClusterSize(out: *mut c_int);
-                configuration::launch_by_driver => fn cuLaunchKernel(function: Kernel, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: Stream, arguments: *const *mut i64);
-                configuration::launch_by_driver_with => fn cuLaunchKernelEx(configuration: *const DriverLaunchConfiguration, function: Kernel, arguments: *const *mut i64);
-                configuration::launch_by_driver => fn cuLaunchCooperativeKernel(function: Kernel, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: Stream, arguments: *const *mut i64);
+                configuration::launch_by_driver => fn cuLaunchKernel(function: Kernel, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: Stream, arguments: *const *mut i64, extra: *const *mut i64);
+                configuration::launch_by_driver_with => fn cuLaunchKernelEx(configuration: *const DriverLaunchConfiguration, function: Kernel, arguments: *const *mut i64, extra: *const *mut i64);
+                configuration::launch_together_by_driver => fn cuLaunchCooperativeKernel(function: Kernel, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: Stream, arguments: *const *mut i64);
                 error::driver_name => fn cuGetErrorName(code: c_int, out: *mut *const c_char);
                 error::driver_text => fn cuGetErrorString(code: c_int, out: *mut *const c_char);
                 driver::register_log => fn cuLogsRegisterCallback(callback: Address, data: Address, out: *mut LogCallback);

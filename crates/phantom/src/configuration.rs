@@ -63,9 +63,10 @@ pub(crate) fn launch_by_driver_with(
     configuration: &DriverLaunchConfiguration,
     _function: Handle,
     arguments: Raw<Raw<i64>>,
+    extra: Raw<Raw<i64>>,
 ) -> Answer {
     launch_of((configuration.grid, configuration.block), configuration.stream)?;
-    taint::launched_by_driver(arguments);
+    taint::launched_by_driver(arguments, extra);
     Ok(())
 }
 
@@ -96,8 +97,9 @@ pub(crate) fn launch_by_driver(
     _shared: c_uint,
     stream: Handle,
     arguments: Raw<Raw<i64>>,
+    extra: Raw<Raw<i64>>,
 ) -> Answer {
-    taint::launched_by_driver(arguments);
+    taint::launched_by_driver(arguments, extra);
     let sizes = (
         grid(Dim3 { x: grid_x, y: grid_y, z: grid_z }),
         block(Dim3 { x: block_x, y: block_y, z: block_z }),
@@ -106,6 +108,27 @@ pub(crate) fn launch_by_driver(
         (Ok(_), Ok(_)) => launch_on(stream),
         _ => Err(Failure::InvalidValue),
     }
+}
+
+/// Blocks that wait for each other: there is no `extra`.
+#[allow(clippy::too_many_arguments, reason = "those of the C function")]
+pub(crate) fn launch_together_by_driver(
+    function: Handle,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared: c_uint,
+    stream: Handle,
+    arguments: Raw<Raw<i64>>,
+) -> Answer {
+    let none = Raw(std::ptr::null_mut());
+    launch_by_driver(
+        function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, arguments,
+        none,
+    )
 }
 
 /// What stands between `<<<` and `>>>`, until the kernel's stub takes it.

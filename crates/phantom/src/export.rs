@@ -11,7 +11,7 @@ use cuda_abi::handles::*;
 use cuda_abi::types::*;
 
 use crate::error::Library;
-use crate::ffi::{Check, FromC, guard};
+use crate::ffi::{Check, FromC, guard, word_of};
 use crate::*;
 
 macro_rules! library {
@@ -53,16 +53,32 @@ macro_rules! library {
     };
 }
 
+/// A C function that also gets what a caller may have passed behind the arguments that its row names: rows name what is
+/// checked, and unseen code may pass addresses in any place. Words that are no arguments are others of the caller's.
+macro_rules! function {
+    ($library:ident $name:ident ($($argument:ident: $type:ty),*) $work:block) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            $($argument: $type,)*
+            a: usize, b: usize, c: usize, d: usize, e: usize, f: usize, g: usize, h: usize,
+            i: usize, j: usize, k: usize, l: usize, m: usize, n: usize, o: usize, p: usize,
+        ) -> c_int {
+            let named = [$(word_of(&$argument)),*];
+            taint::called(library!($library), stringify!($name), &named, || {
+                [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
+            });
+            guard(library!($library), stringify!($name), || $work)
+        }
+    };
+}
+
 /// Work that is not done, if the arguments are in order.
 macro_rules! accepted {
     ($library:ident $name:ident ($($argument:ident: $type:ty),*)) => {
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            guard(library!($library), stringify!($name), || {
-                $(Check::check($argument)?;)*
-                Ok(())
-            })
-        }
+        function! { $library $name ($($argument: $type),*) {
+            $(Check::check($argument)?;)*
+            Ok(())
+        } }
     };
 }
 
@@ -74,14 +90,11 @@ macro_rules! export {
         refused { $($refused:ident,)* }
     ) => {
         $(
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($argument: $type,)* $($($checked: $checked_type),*)?) -> c_int {
-                guard(library!($library), stringify!($name), || {
-                    $($(Check::check($checked)?;)*)?
-                    // SAFETY: the caller keeps the C function's contract.
-                    $answer($(unsafe { FromC::from_c($argument) }?),*)
-                })
-            }
+            function! { $library $name ($($argument: $type),* $(, $($checked: $checked_type),*)?) {
+                $($(Check::check($checked)?;)*)?
+                // SAFETY: the caller keeps the C function's contract.
+                $answer($(unsafe { FromC::from_c($argument) }?),*)
+            } }
         )*
         $(
             #[unsafe(no_mangle)]

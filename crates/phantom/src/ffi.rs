@@ -24,6 +24,15 @@ pub(crate) unsafe trait FromC<C>: Sized {
     unsafe fn from_c(value: C) -> Result<Self, Failure>;
 }
 
+/// An argument as the word that it is passed in; 0 for what is shorter or longer than an address.
+pub(crate) fn word_of<C: Copy>(value: &C) -> usize {
+    if size_of::<C>() != size_of::<usize>() {
+        return 0;
+    }
+    // SAFETY: as many bytes as the word has, whatever they mean.
+    unsafe { std::ptr::from_ref(value).cast::<usize>().read_unaligned() }
+}
+
 /// An argument that is checked and not handed on.
 pub(crate) trait Check {
     fn check(self) -> Answer;

@@ -2,11 +2,12 @@
 //!
 //! Reads below the doorway's sight (inside C++ code of torch) get zeros, since kernels compute
 //! nothing and old bytes would be worse. One case is safe: the bytes were written by a copy or a
-//! collective, and no kernel was launched since. Ranks compare their models in that way.
+//! collective, and no kernel was launched since, nor a function of a library called that may launch one. Ranks compare
+//! their models in that way.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::state::lock;
 use crate::status;
@@ -16,21 +17,34 @@ const KEPT: usize = 1 << 20;
 
 /// Bytes that hold true values.
 struct Writes {
-    /// How many launches there were before them.
-    launches: u64,
+    /// How much work there was before them.
+    work: u64,
     /// Start and end of each range; no two touch.
     ranges: BTreeMap<u64, u64>,
 }
 
-static WRITES: Mutex<Writes> = Mutex::new(Writes { launches: 0, ranges: BTreeMap::new() });
+static WRITES: Mutex<Writes> = Mutex::new(Writes { work: 0, ranges: BTreeMap::new() });
+
+/// Calls of libraries that compute.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// A library was called that may write to the card.
+pub(crate) fn note_work() {
+    CALLS.fetch_add(1, Relaxed);
+}
+
+/// It changes with whatever may write to the card.
+fn work() -> u64 {
+    status::page().launches.load(Relaxed) + CALLS.load(Relaxed)
+}
 
 /// Remembers that `size` bytes at `start` hold true values now.
 pub(crate) fn note(start: u64, size: usize) {
-    let launches = status::page().launches.load(Relaxed);
+    let work = work();
     let mut writes = lock(&WRITES);
-    if writes.launches != launches || writes.ranges.len() == KEPT {
+    if writes.work != work || writes.ranges.len() == KEPT {
         writes.ranges.clear();
-        writes.launches = launches;
+        writes.work = work;
     }
     let (mut from, mut to) = (start, start + size as u64);
     while let Some((&first, &last)) = writes.ranges.range(..=to).next_back()
@@ -56,7 +70,7 @@ pub(crate) fn forget(start: u64, size: usize) {
 /// Whether all `size` bytes at `start` were written since the last launch.
 pub(crate) fn covers(start: u64, size: usize) -> bool {
     let writes = lock(&WRITES);
-    if writes.launches != status::page().launches.load(Relaxed) {
+    if writes.work != work() {
         return size == 0;
     }
     let last = writes.ranges.range(..=start).next_back();
@@ -83,6 +97,9 @@ mod tests {
         note(0x10_0000, 600);
         assert!(covers(0x10_0000, 600) && !covers(0x10_0000, 601));
         launch::kernel().unwrap();
+        assert!(!covers(0x1000, 8));
+        note(0x1000, 8);
+        note_work();
         assert!(!covers(0x1000, 8));
     }
 }

@@ -1,14 +1,15 @@
-//! Kernels that the doorway does not see, of extensions and compilers: whatever their arguments point to may be
-//! written to, so nothing is known of it any more.
+//! Work that the doorway does not see, of extensions and compilers: kernels, and calls of libraries such as cuBLAS.
+//! Whatever their arguments point to may be written to, so nothing is known of it any more.
 //!
 //! The number and sizes of a kernel's arguments are not told at a launch. Each is looked at as far as arguments reach,
 //! and behind the last one lie other words of the caller's: what these point to is lost as well, which is the safe side.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::error::Library;
 use crate::ffi::Raw;
 use crate::state::phantom;
-use crate::{config, reach, reads};
+use crate::{config, fresh, reach, reads};
 
 /// Arguments that are looked at. Compiled code seldom has more than twenty.
 const MOST: usize = 128;
@@ -32,20 +33,56 @@ pub extern "C" fn fathom_backward(begins: std::ffi::c_int) {
 
 /// A kernel of a compiled program: its arguments may be structures.
 pub(crate) fn launched(arguments: Raw<Raw<i64>>) {
-    lose(arguments, WORDS);
+    if is_unseen() {
+        lose(listed(arguments, WORDS));
+    }
 }
 
-/// A kernel that was loaded at run time, as Triton's are: its arguments are numbers and addresses.
-pub(crate) fn launched_by_driver(arguments: Raw<Raw<i64>>) {
-    lose(arguments, 1);
+/// A kernel that was loaded at run time, as Triton's are: its arguments are numbers and addresses. They may also lie in
+/// one piece of memory, which `extra` names.
+pub(crate) fn launched_by_driver(arguments: Raw<Raw<i64>>, extra: Raw<Raw<i64>>) {
+    if is_unseen() {
+        lose(listed(arguments, 1));
+        lose(packed(extra));
+    }
 }
 
-fn lose(arguments: Raw<Raw<i64>>, words: usize) {
-    if !config::get().values || reads::is_seen() || BACKWARD.load(Relaxed) != 0 {
+/// A function of a library: these are its arguments, and `more` what may be arguments behind them.
+pub(crate) fn called(
+    library: Library,
+    name: &str,
+    named: &[usize],
+    more: impl FnOnce() -> [usize; 16],
+) {
+    use Library::{Cublas, Cudnn, Cufft, Cusolver, Cusparse};
+    if !matches!(library, Cublas | Cudnn | Cufft | Cusolver | Cusparse) {
         return;
     }
-    let Ok(phantom) = phantom() else { return };
-    let mut found: Vec<u64> = Vec::new();
+    fresh::note_work();
+    if !is_unseen() {
+        return;
+    }
+    // The addresses of its results lie on the card themselves.
+    if name.contains("Batched") && !name.contains("Strided") {
+        return lose_all();
+    }
+    lose(named.iter().copied().chain(more()).map(|word| word as u64).collect());
+}
+
+/// Addresses that lie in a list on the host.
+pub(crate) fn pointed_to(addresses: &[u64]) {
+    if is_unseen() {
+        lose(addresses.to_vec());
+    }
+}
+
+fn is_unseen() -> bool {
+    config::get().values && !reads::is_seen() && BACKWARD.load(Relaxed) == 0
+}
+
+/// The words of a list of arguments.
+fn listed(arguments: Raw<Raw<i64>>, words: usize) -> Vec<u64> {
+    let mut found = Vec::new();
     for at in 0..MOST {
         let Some(argument) = word(arguments.0 as usize + at * WORD) else { break };
         // The list ends where something else begins.
@@ -53,12 +90,42 @@ fn lose(arguments: Raw<Raw<i64>>, words: usize) {
             break;
         }
         let start = (argument as usize).next_multiple_of(WORD);
-        let words = (0..words).map_while(|number| word(start + number * WORD));
-        found.extend(words.filter(|address| phantom.device_of(*address).is_some()));
+        found.extend((0..words).map_while(|number| word(start + number * WORD)));
     }
-    found.sort_unstable();
-    found.dedup();
-    found.into_iter().for_each(|address| reads::lost(address, 1));
+    found
+}
+
+/// `CU_LAUNCH_PARAM_BUFFER_POINTER` and `CU_LAUNCH_PARAM_BUFFER_SIZE`: what the next word of `extra` is.
+const BUFFER: u64 = 1;
+const BUFFER_SIZE: u64 = 2;
+
+/// The words of arguments that lie in one piece.
+fn packed(extra: Raw<Raw<i64>>) -> Vec<u64> {
+    let (mut start, mut size) = (0, 0);
+    for pair in 0..MOST {
+        let at = extra.0 as usize + 2 * pair * WORD;
+        match (word(at), word(at + WORD)) {
+            (Some(BUFFER), Some(address)) => start = address as usize,
+            (Some(BUFFER_SIZE), Some(address)) => size = word(address as usize).unwrap_or(0),
+            _ => break,
+        }
+    }
+    let words = (size as usize / WORD).min(MOST * WORDS);
+    (0..words).map_while(|number| word(start + number * WORD)).collect()
+}
+
+/// Nothing is known any more of what these point to.
+fn lose(mut words: Vec<u64>) {
+    let Ok(phantom) = phantom() else { return };
+    words.retain(|address| phantom.device_of(*address).is_some());
+    words.sort_unstable();
+    words.dedup();
+    words.into_iter().for_each(|address| reads::lost(address, 1));
+}
+
+fn lose_all() {
+    let Ok(phantom) = phantom() else { return };
+    reads::lost(phantom.base, phantom.span as usize * phantom.devices.len());
 }
 
 /// The word at an address, if it can be read.

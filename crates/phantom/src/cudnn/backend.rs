@@ -16,7 +16,7 @@ use super::oracle::{self, Question};
 use crate::error::{Answer, Failure};
 use crate::ffi::Raw;
 use crate::state::{lock, phantom};
-use crate::{handles, status, workspaces};
+use crate::{handles, status, taint, workspaces};
 
 /// `CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED`.
 const NOT_FINALIZED: Failure = Failure::Cudnn(2004);
@@ -92,6 +92,10 @@ pub(crate) fn set(
     values: Raw<c_void>,
 ) -> Answer {
     let count = values_count(count)?;
+    if value_kind == value::ADDRESS {
+        // Before the lock: the doorway waits for Python, and Python may be waiting for cuDNN.
+        taint::pointed_to(&Raw(values.0.cast::<u64>()).read(count)?);
+    }
     let mut descriptors = descriptors()?;
     if let Some(Descriptor::VariantPack { workspace }) = descriptors.get_mut(&handle) {
         if name == attribute::VARIANT_PACK_WORKSPACE {

@@ -62,6 +62,7 @@ pub(crate) mod value {
     use std::ffi::c_int;
     pub(crate) const HANDLE: c_int = 0;
     pub(crate) const INT64: c_int = 3;
+    pub(crate) const ADDRESS: c_int = 6;
     pub(crate) const DESCRIPTOR: c_int = 15;
     pub(crate) const CHAR: c_int = 24;
 }
@@ -70,7 +71,7 @@ pub(crate) mod value {
 pub(crate) fn bytes_of(value_kind: c_int) -> usize {
     match value_kind {
         2 | value::CHAR => 1,
-        value::HANDLE | value::INT64 | 5 | 6 | value::DESCRIPTOR => 8,
+        value::HANDLE | value::INT64 | 5 | value::ADDRESS | value::DESCRIPTOR => 8,
         // A fraction is two 64-bit integers.
         26 => 16,
         _ => 4,
