@@ -1,6 +1,7 @@
 # make demo    set up everything and run the first example on a phantom RTX 3090
 # make test    every test; make build: the command and a Python with torch; make fmt lint: tidy
 # make test-faults  every signal at ten moments, full disks, damaged caches, twenty minutes of training: about an hour
+# make test-twice   every script twice: the same report, to the byte
 # make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
 # make test-pytorch FILE=…/test/test_cuda.py   PyTorch's own tests, from its source of release 2.13 or near it
 # make cases   runs the case studies of examples/ again and writes their tables
@@ -20,7 +21,7 @@ BENCHES := $(QUICK) ranks largest fit_cases
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-faults test-pytorch wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-twice test-faults test-pytorch wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -54,6 +55,10 @@ test-differential: build $(OTHERS:%=.venvs/%/torch.stamp)
 
 test-python: build checker $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
 	$(VENV)/bin/python -m pytest tests -q -n 2 --dist loadfile --no-loadscope-reorder
+
+# Every script of tests/scripts twice: the same report, to the byte. `make test` tries some.
+test-twice: build $(VENV)/test.stamp
+	FATHOM_TWICE=all $(VENV)/bin/python -m pytest tests/test_twice.py -q -n 2 --dist load
 
 # `make test` has a short version of these.
 test-faults: build $(VENV)/test.stamp

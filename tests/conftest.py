@@ -78,13 +78,13 @@ class Fathom:
         """A script of tests/scripts with the default Python."""
         return self(PYTHON, SCRIPTS / f"{name}.py", *arguments, flags=("--gpu", gpu, *flags), **options)
 
-    def trains(self, name):
+    def trains(self, name, again=""):
         """A script of tests/scripts that trains, with the abort on every call that is not simulated."""
         path, start = SCRIPTS / f"{name}.py", (PYTHON,)
         if name == "distributed_one":
             start = (PYTHON.parent / "torchrun", "--nproc-per-node", "1")
-        flags = ("--gpu", "rtx3090", "--out", self.folder_of(name))
-        return self(*start, path, flags=flags, env={"FATHOM_STRICT": "1"})
+        flags = ("--gpu", "rtx3090", "--out", self.folder_of(name + again))
+        return self(*start, path, flags=flags, env={"FATHOM_STRICT": "1"}, timeout=300)
 
     def case(self, name):
         """A run of the case studies, by `CASE/NAME` of examples/cases.py."""

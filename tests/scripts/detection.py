@@ -6,7 +6,8 @@ from torchvision.models.detection import fasterrcnn_resnet50_fpn
 STEPS = 50
 
 device = "cuda"
-model = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None, num_classes=91).to(device)
+# Half the usual size: proposals are computed on the CPU, and tests should not take minutes.
+model = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None, num_classes=91, min_size=400, max_size=667).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.005, momentum=0.9, weight_decay=5e-4)
 
 
