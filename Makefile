@@ -14,7 +14,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --n
 FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
-QUICK := accuracy peers speed scale rust planner
+QUICK := accuracy peers speed scale values rust planner
 BENCHES := $(QUICK) ranks largest fit_cases
 
 # One environment sees the packages of another.

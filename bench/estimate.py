@@ -64,6 +64,14 @@ def phantom(build, steps, clock):
     return torch.cuda.max_memory_allocated()
 
 
+def forward(build, steps, clock):
+    """Only times: forward passes on the CPU, with one thread, as Fathom computes values."""
+    torch.set_num_threads(1)
+    training = clock.make(build, "cpu")
+    training.step = training.forward
+    clock.train(training, steps)
+
+
 def meta(build, steps, clock):
     """Only times: the meta device counts nothing."""
     clock.train(clock.make(build, "meta"), steps)

@@ -9,6 +9,7 @@ nothing. Ends with an error if a model of 13 B parameters (1 B with `--quick`) t
 import argparse
 import json
 import math
+import os
 import statistics
 import sys
 import tempfile
@@ -32,12 +33,13 @@ as in the table of speed: for Fathom a fork of a warm process with the recorder 
 The exponent is the slope of a straight line through the logarithms: 1 is linear."""
 
 
-def run(words, flags):
+def run(words, flags, steps=2):
     """Memory and report of `fathom run` of a model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"
-        command = [str(FATHOM), "run", "--quiet", "--json", str(path), "--steps", "2", *flags, "--", str(tools.python())]
-        _, seconds, tree, process = largest([*command, str(tools.MODELS / words[0]), *words[1:]])
+        command = [str(FATHOM), "run", "--quiet", "--json", str(path), "--steps", str(steps), *flags, "--"]
+        command += [str(tools.python()), str(tools.MODELS / words[0]), *words[1:]]
+        _, seconds, tree, process = largest(command, {**os.environ, "STEPS": str(steps)})
         return json.loads(path.read_text()), seconds, tree, process
 
 

@@ -65,13 +65,25 @@ def bare():
     return {name: value for name, value in found.items() if name not in ("FATHOM_DOORWAY", "FATHOM_RUN", "FATHOM_STEPS")}
 
 
+# Fathom as it is: the recorder with modules, operators and lines, and values. The same without values, without the recorder,
+# and without both.
+OURS = {
+    "fathom": (),
+    "recorder": ("--values", "off"),
+    "values": ("--record", "off"),
+    "neither": ("--record", "off", "--values", "off"),
+}
+
+
 def estimating(tool, model, steps, flags=()):
     """The command for an estimate, and its environment: of a peer, of PyTorch on the phantom without Fathom (`phantom`),
-    or of Fathom with everything on, the recorder with modules, operators and lines, and true small values (`fathom`)."""
-    is_ours = tool == "fathom"
+    or of Fathom (`OURS`)."""
+    is_ours = tool in OURS
     script = [str(python()), str(ROOT / "bench" / "estimate.py"), "phantom" if is_ours else tool, model, str(steps)]
-    ours = [str(FATHOM), "run", "--quiet", "--gpu", CARD, "--steps", "0", *flags, "--"]
-    return ([*ours, *script], None) if is_ours else (script, bare())
+    if not is_ours:
+        return script, bare()
+    settings = ("--gpu", CARD, "--steps", "0", "--assume", "least", *OURS[tool], *flags)
+    return [str(FATHOM), "run", "--quiet", *settings, "--", *script], None
 
 
 def estimate(tool, model, steps=2, flags=()):

@@ -7,12 +7,13 @@ Models are those that people train, of PyTorch, torchvision, timm, transformers,
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Callable
 
 import torch
 
 # The first step makes the optimizer's state, the second shows the peak with it.
-STEPS = 2
+STEPS = int(os.environ.get("STEPS", 2))
 
 
 @dataclasses.dataclass

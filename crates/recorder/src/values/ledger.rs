@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple};
 use super::arguments::{Kinds, give_all};
 use super::geometry::Geometry;
 use super::notes::PART;
-use super::plan::{Cut, Plan};
+use super::plan::{Cut, Plan, Reach};
 use super::reads::{Phantom, Sees};
 use super::recipe::{Place, Recipe, Source};
 use super::storages::{Storages, Weak, release, unknown};
@@ -326,10 +326,15 @@ impl Ledger {
             storages.values().filter(is_late).map(|(at, value)| (at, value.clone())).collect()
         };
         for (at, value) in late {
-            if Plan::new(&value, Cut::Nowhere).is_some_and(|plan| plan.recipes.len() <= SHORT) {
-                continue;
-            }
-            if !matches!(self.evaluate(py, &value, SECONDS_FOR_FRACTIONS, false)?, How::Known) {
+            let is_known = match Reach::of(&value, SHORT, SECONDS_FOR_FRACTIONS) {
+                Reach::Short => continue,
+                Reach::Cheap => {
+                    let how = self.evaluate(py, &value, SECONDS_FOR_FRACTIONS, false)?;
+                    matches!(how, How::Known)
+                }
+                Reach::Beyond => false,
+            };
+            if !is_known {
                 let before = value.before.get().cloned();
                 before.iter().for_each(|before| before.is_modelled.store(true, Relaxed));
                 let instead = if value.is_number() { State::Number } else { State::Unknown };

@@ -31,6 +31,40 @@ pub(crate) struct Plan {
     pub(crate) is_modelled: bool,
 }
 
+/// How much there is to carry out for a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// So few recipes that they may stay.
+    Short,
+    /// More of them, that take no time.
+    Cheap,
+    /// Too much, or something that is needed is not known.
+    Beyond,
+}
+
+impl Reach {
+    /// It is not looked further than needed: behind every statistic of a batch norm lie all layers before.
+    pub(crate) fn of(target: &Arc<Value>, short: usize, seconds: f64) -> Reach {
+        let (mut seen, mut open, mut taken): (Set<usize>, _, _) =
+            (Set::default(), vec![target.clone()], 0.0);
+        while let Some(value) = open.pop() {
+            match value.state() {
+                State::Unknown | State::Number => return Reach::Beyond,
+                State::Undefined | State::Data(_) => {}
+                State::Made(recipe) if seen.insert(Arc::as_ptr(&recipe) as usize) => {
+                    taken += recipe.seconds();
+                    open.extend(recipe.needs().cloned());
+                }
+                State::Made(_) => {}
+            }
+            if short < seen.len() && seconds < taken {
+                return Reach::Beyond;
+            }
+        }
+        if seen.len() <= short { Reach::Short } else { Reach::Cheap }
+    }
+}
+
 impl Plan {
     /// `None` if something that is needed is not known.
     pub(crate) fn new(target: &Arc<Value>, cut: Cut) -> Option<Plan> {
