@@ -16,7 +16,7 @@ import sys
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import evaluate, functions, graph, several_cards
+from . import evaluate, functions, graph, inside, several_cards
 from . import value_rules as rules
 from .border import keep_theirs
 from .card_memory import allocated
@@ -299,6 +299,23 @@ class _Operators(TorchDispatchMode):
             return self.values.with_answers(counts, func, args, kwargs or {})
 
 
+class _Checked:
+    """A trace is run and compared with what was traced. It runs in C++, where nobody sees what it computes: what is not
+    known is not compared."""
+
+    def __enter__(self):
+        self.theirs = torch.testing.assert_close
+        torch.testing.assert_close = self.compare
+
+    def __exit__(self, *_):
+        torch.testing.assert_close = self.theirs
+
+    def compare(self, actual, expected, **settings):
+        given = [value for value in (actual, expected) if isinstance(value, torch.Tensor)]
+        if not any(_values.ledger.is_unknown(value) for value in given):
+            self.theirs(actual, expected, **settings)
+
+
 @contextlib.contextmanager
 def aside():
     """What is computed here is nobody's business: no gradients, and no functions of ours are seen."""
@@ -370,6 +387,8 @@ def install():
     _values = Values()
     functions.VALUES.around(torch.UntypedStorage, "copy_", before=_storage_is_copied, after=_storage_copied)
     several_cards.install(_values)
+    inside.install()
+    functions.VALUES.within(torch.jit._trace, "_check_trace", lambda args, kwargs: _Checked())
     when_imported(FOLDING, functions.VALUES.callback(_folding, f"the import of {FOLDING}"))
     return _values
 

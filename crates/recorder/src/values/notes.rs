@@ -121,6 +121,8 @@ pub(crate) struct Before<'py> {
     geometries: Vec<Option<Geometry>>,
     /// Of a tensor that is not known, or not an ordinary one.
     is_unknown: bool,
+    /// Of a class whose own code is seen: what the call did has been noted already.
+    is_followed: bool,
     seed: Option<(u64, u64)>,
 }
 
@@ -217,12 +219,13 @@ impl Ledger {
         let (name, is_random) = self.name(call.function)?;
         let mut given: Vec<Given<'py>> = Vec::new();
         let mut geometries = Vec::new();
-        let (mut is_unknown, mut can_keep) = (false, true);
+        let (mut is_unknown, mut is_followed, mut can_keep) = (false, false, true);
         let overwritten = self.overwritten(call, &name)?;
         let mut look = |tensor: &Bound<'py, PyAny>| -> PyResult<Option<usize>> {
             let number = given.len();
             if !self.tensors.is_ordinary(tensor)? {
                 is_unknown = true;
+                is_followed |= self.follows(tensor);
                 return Ok(Some(usize::MAX));
             }
             let is_cuda = self.tensors.is_cuda(tensor)?;
@@ -282,7 +285,7 @@ impl Ledger {
         }
         let seed = if is_random && can_keep { self.seed(py, call)? } else { None };
         let kept = can_keep.then_some((args, named));
-        Ok(Before { name, given, kept, geometries, is_unknown, seed })
+        Ok(Before { name, given, kept, geometries, is_unknown, is_followed, seed })
     }
 
     /// After it: results are known if all that it was given was.
@@ -292,6 +295,9 @@ impl Ledger {
         before: Before<'py>,
         result: &Bound<'py, PyAny>,
     ) -> PyResult<()> {
+        if before.is_followed {
+            return Ok(());
+        }
         let py = result.py();
         let written = self.written(call, &before);
         let mut fresh = Vec::new();
