@@ -16,7 +16,7 @@ import sys
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import evaluate, functions, graph, inside, several_cards
+from . import evaluate, functions, graph, inside, nested_rules, several_cards
 from . import value_rules as rules
 from .border import keep_theirs
 from .card_memory import allocated
@@ -388,6 +388,7 @@ def install():
     functions.VALUES.around(torch.UntypedStorage, "copy_", before=_storage_is_copied, after=_storage_copied)
     several_cards.install(_values)
     inside.install()
+    nested_rules.install()
     functions.VALUES.within(torch.jit._trace, "_check_trace", lambda args, kwargs: _Checked())
     when_imported(FOLDING, functions.VALUES.callback(_folding, f"the import of {FOLDING}"))
     return _values
