@@ -4,6 +4,7 @@
 # make test-twice   every script twice: the same report, to the byte
 # make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
 # make test-pytorch FILE=…/test/test_cuda.py   PyTorch's own tests, from its source of release 2.13 or near it
+# make test-operators  all of PyTorch's operators, compared with the CPU, into docs/reference/operators.md: some minutes
 # make cases   runs the case studies of examples/ again and writes their tables
 # make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make fuzz-calls: a million bad CUDA calls
 # make bench   measures docs/benchmarks.md anew; make bench-quick: its bounds, in minutes; make bench-allocator: criterion
@@ -21,7 +22,7 @@ BENCHES := $(QUICK) ranks largest fit_cases
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-twice test-faults test-pytorch wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-twice test-faults test-pytorch test-operators wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -68,6 +69,10 @@ test-faults: build $(VENV)/test.stamp
 test-pytorch: build .venvs/pytorch/pytorch.stamp
 	$(if $(FILE),,$(error FILE=…/test/test_cuda.py is missing))
 	$(PYTHON) tests/pytorch/run.py --python .venvs/pytorch/bin/python --file $(FILE) --page docs/reference/pytorch-tests.md
+
+# `make test` compares a sample.
+test-operators: build
+	$(PYTHON) tests/operators/run.py --python $(VENV)/bin/python
 
 # maturin comes from the index into a place of its own; the command is compiled and linked once more, some two minutes.
 wheel: $(VENV)/torch.stamp

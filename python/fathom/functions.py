@@ -122,6 +122,7 @@ def _step_aside():
         theirs, is_list = getattr(torch.overrides, name), name == "has_torch_function"
         ours = native.HasTorchFunction(DOORWAY.native, theirs, PLAIN, is_list)
         border.put_everywhere(name, theirs, ours, readable=functools.partial(_readable, ours, is_list))
+        _known_to_scripts(ours)
 
 
 def _readable(ours, is_list):
@@ -135,7 +136,13 @@ def _readable(ours, is_list):
                 return True
         return False
 
-    return has_torch_function
+    return _known_to_scripts(has_torch_function)
+
+
+def _known_to_scripts(ours):
+    """TorchScript knows theirs by name, and would try to read ours."""
+    torch.jit._builtins._register_builtin(ours, "aten::has_torch_function")
+    return ours
 
 
 def hide_from(compiler):

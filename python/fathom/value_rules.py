@@ -6,7 +6,12 @@ arguments, or one on the host that holds what is not known.
 
 import torch
 
+from .by_cpu import made_by_cpu
+
 T = torch.Tensor
+
+# Seconds that numbers are worth which a function checks.
+NUMBERS = 0.5
 
 
 def _getters():
@@ -119,13 +124,14 @@ def shaped(values, func, args, kwargs):
     """The result's shape depends on values: these are needed first."""
     value, is_known = values.compute(func, args, kwargs)
     parts = value if isinstance(value, (tuple, list)) else (value,)
-    count = next((size_of(part) for part in parts if isinstance(part, T) and part.dim()), 0)
+    dim = args[1] if func.__name__ == "unique_dim" else kwargs.get("dim")
+    count = next((size_of(part, dim or 0) for part in parts if isinstance(part, T) and part.dim()), 0)
     return values.produce(func, args, kwargs, value, is_known, count)
 
 
-def size_of(value):
+def size_of(value, dim):
     """The size that a function finds out."""
-    return value.shape[0] if value.layout is torch.strided else value._nnz()
+    return value.shape[dim] if value.layout is torch.strided else value._nnz()
 
 
 def counted(values, func, args, kwargs):
@@ -225,19 +231,37 @@ def matrix_exp(values, func, args, kwargs):
     x = args[0] if args else kwargs["input"]
     if x.dim() == 2 or x.numel() == 0:
         return values.note(func, args, kwargs)
-    each = [values.note(func, (one,), {}) for one in x.reshape(-1, *x.shape[-2:])]
-    return torch.stack(each).reshape(x.shape)
+    each = [values.note(func, (one,), {}) for one in values.note(T.reshape, (x, (-1, *x.shape[-2:])), {})]
+    return values.note(torch.stack, (each,), {}).reshape(x.shape)
 
 
 def on_cpu(values, func, args, kwargs):
     """It reads so much on its way that nothing but its result is worth having."""
     value, is_known = values.compute(func, args, kwargs)
-    return values.settled(None, value, is_known, args[0].device)
+    return made_by_cpu(values, func, args, kwargs, values.settled(None, value, is_known, args[0].device))
 
 
-def well(values, func, args, kwargs):
-    """It reads whether all is as it should be: it is."""
-    return values.with_answers([1] * 8, func, args, kwargs)
+def mode(values, func, args, kwargs):
+    """It sorts and looks for what it has found, and fails if that is not there."""
+    value, is_known = values.compute(func, args, kwargs)
+    result = values.produce(func, args, kwargs, value, is_known, 0)
+    return result if result[0].grad_fn is not None else made_by_cpu(values, func, args, kwargs, result)
+
+
+def cov(values, func, args, kwargs):
+    """It reads whether weights are right, and whether there are as many degrees of freedom as it takes off."""
+    given = dict(zip(("input", *(() if func.__name__ == "corrcoef" else ("correction",))), args)) | kwargs
+    weights = [given[name] for name in ("fweights", "aweights") if given.get(name) is not None]
+    x, correction = given.get("input", args[0] if args else None), given.get("correction", 1)
+    known = [values.to_cpu(weight, func, NUMBERS) for weight in weights]
+    total = x.shape[-1] if x.dim() else 1
+    if known:
+        product = known[0] * known[-1] if len(known) == 2 else known[0]
+        total = float(product.sum())
+        if given.get("aweights") is not None and total:
+            correction *= float((product * known[-1]).sum()) / total
+    checks = len(known) * bool(x.numel()) + bool(known)
+    return values.with_answers([1] * checks + [int(total <= correction)], func, args, kwargs)
 
 
 def segments(values, func, args, kwargs):
@@ -272,8 +296,9 @@ def _table():
     for name in ("_unique2", "unique_dim", "unique_consecutive", "_unique"):
         add(shaped, getattr(torch, name, None), getattr(torch._VF, name, None))
     add(matrix_exp, *both("matrix_exp"), torch.linalg.matrix_exp)
-    add(on_cpu, torch.linalg.eig, torch.linalg.eigvals)
-    add(well, torch.cov, T.cov)
+    add(on_cpu, *both("eig"), torch.linalg.eig, torch.linalg.eigvals)
+    add(mode, *both("mode"))
+    add(cov, *both("cov"), *both("corrcoef"))
     add(segments, getattr(torch, "segment_reduce", None), getattr(torch, "_segment_reduce", None))
     add(isin, torch.isin)
     add(counted, *both("bincount"))

@@ -16,7 +16,7 @@ import sys
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import evaluate, functions, graph, several_cards
+from . import evaluate, functions, graph, inside, nested_rules, several_cards
 from . import value_rules as rules
 from .border import keep_theirs
 from .card_memory import allocated
@@ -141,7 +141,7 @@ class Values:
         self.ledger.answer(count, 8)
         try:
             result = self.run(func, args, kwargs)
-        except RuntimeError as error:
+        except (RuntimeError, IndexError) as error:
             if isinstance(error, torch.cuda.OutOfMemoryError):
                 raise
             result = None  # numbers that no kernel wrote did not fit together
@@ -154,9 +154,7 @@ class Values:
         """The result with these values, if they are known; made anew if it has not their shape."""
         if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
             with undisturbed():
-                parts, is_coalesced = evaluate.parts(value)
-                parts = [self.settled(None, part, is_known, device) for part in parts]
-                return evaluate.assembled(value.layout, parts, value.shape, is_coalesced)
+                return self.settled_sparse(result, value, is_known, device)
         if isinstance(value, torch.Tensor):
             with undisturbed():
                 if not isinstance(result, torch.Tensor) or result.shape != value.shape or result.dtype != value.dtype:
@@ -171,6 +169,16 @@ class Values:
         given = result if isinstance(result, (list, tuple)) and len(result) == len(value) else [None] * len(value)
         parts = [self.settled(one, item, is_known, device) for one, item in zip(given, value)]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+
+    def settled_sparse(self, result, value, is_known, device):
+        parts, is_coalesced = evaluate.parts(value)
+        own = evaluate.parts(result)[0] if isinstance(result, torch.Tensor) and result.layout is value.layout else []
+        if [part.shape for part in own] == [part.shape for part in parts]:
+            for part, known in zip(own, parts):
+                self.settled(part, known, is_known, device)
+            return result  # autograd knows how it was made
+        parts = [self.settled(None, part, is_known, device) for part in parts]
+        return evaluate.assembled(value.layout, parts, value.shape, is_coalesced)
 
     def read_inside(self, func, args, kwargs, result):
         """A function has read something from the card that nobody knows: its result may be a matter of that."""
@@ -228,18 +236,35 @@ class Values:
     def run_backward(self, inner, args, kwargs, parameters):
         """Gradients of toy graphs are computed; all others are unknown."""
         with undisturbed():
-            is_followed = allocated() <= TINY_BYTES and is_toy(args[0])
+            devices = toy_devices(args[0]) if allocated() <= TINY_BYTES else None
+        if devices is not None and "cuda" not in devices:
+            return inner(*args, **kwargs)
+        # On the CPU a mode changes what comes out of some functions of complex numbers, such as `pinv`.
+        is_followed = devices is not None and "complex" not in devices
         self.ledger.backward(True)
         try:
             if is_followed:
                 with _Operators(self):
                     return inner(*args, **kwargs)
-            return inner(*args, **kwargs)
+            result = inner(*args, **kwargs)
+            self.lose_on_host(args[0], result)
+            return result
         finally:
             self.ledger.backward(False)
             if not is_followed:
                 with undisturbed():
-                    self.ledger.lose_gradients(list(parameters()))
+                    given = list(parameters())
+                    self.ledger.lose_gradients(given)
+                    self.lose_on_host(args[0], [value.grad for value in given])
+
+    def lose_on_host(self, roots, gradients):
+        """Gradients that came to the host from the card, where nobody computed them."""
+        with undisturbed():
+            if not any(root.is_cuda for root in tensors([roots])):
+                return
+            for gradient in tensors([gradients]):
+                if not gradient.is_cuda and gradient.layout is torch.strided:
+                    self.ledger.lose_host(gradient)
 
     # -- optimizers -------------------------------------------------------------------------------------------
 
@@ -274,6 +299,23 @@ class _Operators(TorchDispatchMode):
             return self.values.with_answers(counts, func, args, kwargs or {})
 
 
+class _Checked:
+    """A trace is run and compared with what was traced. It runs in C++, where nobody sees what it computes: what is not
+    known is not compared."""
+
+    def __enter__(self):
+        self.theirs = torch.testing.assert_close
+        torch.testing.assert_close = self.compare
+
+    def __exit__(self, *_):
+        torch.testing.assert_close = self.theirs
+
+    def compare(self, actual, expected, **settings):
+        given = [value for value in (actual, expected) if isinstance(value, torch.Tensor)]
+        if not any(_values.ledger.is_unknown(value) for value in given):
+            self.theirs(actual, expected, **settings)
+
+
 @contextlib.contextmanager
 def aside():
     """What is computed here is nobody's business: no gradients, and no functions of ours are seen."""
@@ -281,20 +323,27 @@ def aside():
         yield
 
 
-def is_toy(roots):
-    """Whether all that a backward pass gives gradients to is small together; stops where it is not."""
-    nodes = list(graph.root_nodes([roots] if isinstance(roots, torch.Tensor) else roots))
+def toy_devices(roots):
+    """Where the ends of a graph lie, and whether some are complex numbers of the host's, if all that a backward pass gives
+    gradients to is small together; stops where it is not."""
+    roots = [roots] if isinstance(roots, torch.Tensor) else roots
+    devices = {root.device.type for root in roots if isinstance(root, torch.Tensor)}
+    nodes = list(graph.root_nodes(roots))
     seen, elements = set(nodes), 0
     while nodes:
         node = nodes.pop()
         leaf = getattr(node, "variable", None)
-        elements += leaf.numel() if leaf is not None else 0
+        if leaf is not None:
+            elements += leaf.numel()
+            devices.add(leaf.device.type)
+            if leaf.is_complex() and not leaf.is_cuda:
+                devices.add("complex")
         if elements > TINY_ELEMENTS:
-            return False
+            return None
         following = [after for after, _ in node.next_functions if after is not None and after not in seen]
         seen.update(following)
         nodes.extend(following)
-    return True
+    return devices
 
 
 def chosen(tensor, number):
@@ -338,6 +387,9 @@ def install():
     _values = Values()
     functions.VALUES.around(torch.UntypedStorage, "copy_", before=_storage_is_copied, after=_storage_copied)
     several_cards.install(_values)
+    inside.install()
+    nested_rules.install()
+    functions.VALUES.within(torch.jit._trace, "_check_trace", lambda args, kwargs: _Checked())
     when_imported(FOLDING, functions.VALUES.callback(_folding, f"the import of {FOLDING}"))
     return _values
 

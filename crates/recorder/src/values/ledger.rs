@@ -9,7 +9,7 @@ use pyo3::exceptions::PyLookupError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple};
+use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple, PyType};
 
 use super::arguments::{Kinds, give_all};
 use super::geometry::Geometry;
@@ -104,6 +104,8 @@ pub(crate) struct Ledger {
     captured: Mutex<Vec<(u64, u64)>>,
     /// Where the first that is known is that all of it was overwritten: gradients, mostly, which a backward pass made.
     adopted: Mutex<Set<u64>>,
+    /// Classes of tensors whose own code is seen at work: what their functions do is noted there.
+    followed: Mutex<Set<usize>>,
     /// What was computed on the way to something else, the oldest first.
     kept: Mutex<VecDeque<WeakValue<Value>>>,
     phantom: Option<Phantom>,
@@ -134,6 +136,7 @@ impl Ledger {
             swept: AtomicUsize::new(0),
             captured: Mutex::default(),
             adopted: Mutex::default(),
+            followed: Mutex::default(),
             kept: Mutex::default(),
             phantom: Phantom::find(),
         })
@@ -241,6 +244,11 @@ impl Ledger {
         let call = super::notes::Call { function, args, kwargs };
         let before = self.before(&call)?;
         self.after(&call, before, tensor)
+    }
+
+    /// What functions do to tensors of this class is noted where its own code calls others.
+    fn follow(&self, class: &Bound<'_, PyType>) {
+        lock(&self.followed).insert(class.as_ptr() as usize);
     }
 
     /// Nothing is known of a tensor any more.
@@ -352,6 +360,10 @@ impl Ledger {
 }
 
 impl Ledger {
+    pub(crate) fn follows(&self, tensor: &Bound<'_, PyAny>) -> bool {
+        lock(&self.followed).contains(&(tensor.get_type_ptr() as usize))
+    }
+
     pub(crate) fn is_quiet(&self) -> bool {
         QUIET.get()
     }

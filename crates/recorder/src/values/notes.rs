@@ -121,6 +121,8 @@ pub(crate) struct Before<'py> {
     geometries: Vec<Option<Geometry>>,
     /// Of a tensor that is not known, or not an ordinary one.
     is_unknown: bool,
+    /// Of a class whose own code is seen: what the call did has been noted already.
+    is_followed: bool,
     seed: Option<(u64, u64)>,
 }
 
@@ -217,12 +219,13 @@ impl Ledger {
         let (name, is_random) = self.name(call.function)?;
         let mut given: Vec<Given<'py>> = Vec::new();
         let mut geometries = Vec::new();
-        let (mut is_unknown, mut can_keep) = (false, true);
+        let (mut is_unknown, mut is_followed, mut can_keep) = (false, false, true);
         let overwritten = self.overwritten(call, &name)?;
         let mut look = |tensor: &Bound<'py, PyAny>| -> PyResult<Option<usize>> {
             let number = given.len();
             if !self.tensors.is_ordinary(tensor)? {
                 is_unknown = true;
+                is_followed |= self.follows(tensor);
                 return Ok(Some(usize::MAX));
             }
             let is_cuda = self.tensors.is_cuda(tensor)?;
@@ -234,25 +237,8 @@ impl Ledger {
             let mut value = None;
             let mut geometry = None;
             if is_cuda {
-                value = self.value_at(py, &lies)?;
-                if self.tensors.elements(tensor)? == 0 {
-                    value.get_or_insert_with(|| Value::new(State::Undefined, lies.bytes));
-                }
-                if overwritten.iter().any(|target| target.is(tensor))
-                    && Geometry::of(&self.tensors, tensor)?.covers(lies.bytes)
-                {
-                    if value.is_none() {
-                        self.adopt(lies.start);
-                    }
-                    value = Some(Value::new(State::Undefined, lies.bytes));
-                }
-                if value.is_none() && call.only_writes(&name, tensor) {
-                    value = Some(Value::new(State::Undefined, lies.bytes));
-                }
-                is_unknown |= value.is_none();
-                if value.is_some() {
-                    geometry = Some(Geometry::of(&self.tensors, tensor)?);
-                }
+                (value, geometry) = self.held(call, &name, (tensor, &lies), &overwritten)?;
+                is_unknown |= geometry.is_none();
             } else if self.is_unknown_of_host(&lies) {
                 is_unknown = true;
             }
@@ -282,7 +268,37 @@ impl Ledger {
         }
         let seed = if is_random && can_keep { self.seed(py, call)? } else { None };
         let kept = can_keep.then_some((args, named));
-        Ok(Before { name, given, kept, geometries, is_unknown, seed })
+        Ok(Before { name, given, kept, geometries, is_unknown, is_followed, seed })
+    }
+
+    /// What a tensor of the card's holds as far as a call is concerned, and where; without a place nothing is known.
+    fn held<'py>(
+        &self,
+        call: &Call<'_, 'py>,
+        name: &str,
+        (tensor, lies): (&Bound<'py, PyAny>, &Lies),
+        overwritten: &[Bound<'py, PyAny>],
+    ) -> PyResult<(Option<Arc<Value>>, Option<Geometry>)> {
+        let undefined = || Value::new(State::Undefined, lies.bytes);
+        // A nested tensor has no sizes.
+        let whole = || Geometry::of(&self.tensors, tensor);
+        let mut value = self.value_at(tensor.py(), lies)?;
+        if self.tensors.elements(tensor)? == 0 {
+            value.get_or_insert_with(undefined);
+        }
+        if overwritten.iter().any(|target| target.is(tensor))
+            && whole().is_ok_and(|geometry| geometry.covers(lies.bytes))
+        {
+            if value.is_none() {
+                self.adopt(lies.start);
+            }
+            value = Some(undefined());
+        }
+        if value.is_none() && call.only_writes(name, tensor) {
+            value = Some(undefined());
+        }
+        let geometry = if value.is_some() { whole().ok() } else { None };
+        Ok((value, geometry))
     }
 
     /// After it: results are known if all that it was given was.
@@ -292,6 +308,9 @@ impl Ledger {
         before: Before<'py>,
         result: &Bound<'py, PyAny>,
     ) -> PyResult<()> {
+        if before.is_followed {
+            return Ok(());
+        }
         let py = result.py();
         let written = self.written(call, &before);
         let mut fresh = Vec::new();
@@ -309,13 +328,7 @@ impl Ledger {
             );
         }
         if self.is_empty_maker(&before.name) {
-            for (tensor, _) in fresh {
-                let lies = self.tensors.lies_at(&tensor)?;
-                if self.tensors.is_cuda(&tensor)? {
-                    self.put(&tensor, &lies, Value::new(State::Undefined, lies.bytes))?;
-                }
-            }
-            return Ok(());
+            return fresh.iter().try_for_each(|(tensor, _)| self.leave_undefined(tensor));
         }
         let numbers: Vec<usize> = written.iter().map(|(number, _)| *number).collect();
         let is_norm = before.name.ends_with("norm");
@@ -348,7 +361,10 @@ impl Ledger {
                 // It is this value's first and only time.
                 let _ = value.before.set(before.clone());
             }
-            let geometry = Geometry::of(&self.tensors, &tensor)?;
+            let Ok(geometry) = Geometry::of(&self.tensors, &tensor) else {
+                self.forget(py, &lies)?;
+                continue;
+            };
             outputs.push(Output { value: Arc::downgrade(&value), place, geometry });
             made.push((tensor, lies, value));
         }
@@ -361,6 +377,15 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// Nobody has written to a tensor yet.
+    fn leave_undefined(&self, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+        let lies = self.tensors.lies_at(tensor)?;
+        match self.tensors.is_cuda(tensor)? {
+            true => self.put(tensor, &lies, Value::new(State::Undefined, lies.bytes)),
+            false => Ok(()),
+        }
     }
 
     /// What a call was given may have been written to, and nobody could say what.
