@@ -59,7 +59,7 @@ class Case:
     def start(self, verb, *words, command, env=None, **options):
         """`fathom VERB --json FILE WORDS… -- COMMAND…`, in a session of its own unless told otherwise."""
         line = [FATHOM, verb, "--json", self.report, *words, "--", *command]
-        options = {"stdin": subprocess.DEVNULL, "start_new_session": True, "cwd": self.folder, **options}
+        options = {"stdin": subprocess.DEVNULL, "start_new_session": True, "cwd": self.folder, "preexec_fn": hear, **options}
         out, err = (self.folder / name for name in ("stdout", "stderr"))
         with open(out, "w") as output, open(err, "w") as errors:
             self.process = subprocess.Popen(
@@ -112,6 +112,11 @@ class Case:
         if self.process is not None:
             self.process.wait()
         shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+def hear():
+    """A suite that takes an hour is started by `nohup`: what that ignores would be ignored by Fathom, too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def until(condition, timeout):

@@ -36,6 +36,7 @@ def undisturbed(tmp_path_factory):
         one = Case(tmp_path_factory.mktemp(verb))
         start(one, verb)
         one.wait(timeout=200)
+        one.end()
         return one.answer
 
     return answer

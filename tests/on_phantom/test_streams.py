@@ -74,6 +74,27 @@ def test_a_graph_is_captured_and_replayed():
     graph.reset()
 
 
+@pytest.mark.skipif(not hasattr(torch.cuda.CUDAGraph, "begin_capture_to_if_node"), reason="since torch 2.13")
+def test_a_branch_of_a_graph_is_captured():
+    """A graph inside of a graph, which a value of the card decides about."""
+    decides = torch.zeros((), device="cuda", dtype=torch.bool)
+    x = torch.zeros(1 << 20, device="cuda")
+    for _ in range(3):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(2):
+                graph.begin_capture_to_if_node(decides)
+                inside = x * 2
+                graph.begin_capture_to_if_node(decides)
+                x.add_(inside)
+                graph.end_capture_to_conditional_node()
+                graph.end_capture_to_conditional_node()
+            x.add_(1)
+        graph.replay()
+        graph.reset()
+    assert not torch.cuda.is_current_stream_capturing()
+
+
 def test_callables_are_graphed():
     model = torch.nn.Sequential(torch.nn.Linear(128, 128), torch.nn.ReLU(), torch.nn.Linear(128, 128)).cuda()
     graphed = torch.cuda.make_graphed_callables(model, (torch.randn(32, 128, device="cuda", requires_grad=True),))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from fathom import functions, values
+from fathom import border, functions, values
 from torch.nn import functional as F
 
 
@@ -554,3 +554,36 @@ def test_values_outlive_inference_mode():
         with torch.inference_mode():
             assert (torch.ones(3, dtype=dtype, device="cuda") + 1).tolist() == [2] * 3
         assert (torch.ones(3, dtype=dtype, device="cuda") + 1).tolist() == [2] * 3
+
+
+def from_first(host, values):
+    host[1:].copy_(values)
+
+
+def every_second(host, values):
+    host[1::2].copy_(values)
+
+
+def assigned(host, values):
+    host[2 : 2 + len(values)] = values
+
+
+def into_rows(host, values):
+    host.view(-1, 2)[:, 1].copy_(values)
+
+
+def pieces(host, values):
+    torch.split(host, len(host) // 2)[1].copy_(values)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.float32, torch.float16])
+@pytest.mark.parametrize("pin", [False, True])
+@pytest.mark.parametrize("write, count", [(from_first, 39), (every_second, 20), (assigned, 30), (into_rows, 20), (pieces, 20)])
+def test_a_part_of_host_memory_gets_the_values_and_the_rest_stays(write, count, pin, dtype):
+    before = list(border.faults)
+    wanted = torch.full((40,), 7, dtype=dtype)
+    host, given = wanted.clone(), (integers(count) + 1).to(dtype)
+    host = host.pin_memory() if pin else host
+    write(wanted, given)
+    write(host, given.cuda())
+    assert torch.equal(host, wanted) and border.faults == before

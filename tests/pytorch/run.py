@@ -80,6 +80,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=900, help="of one process")
     arguments = parser.parse_args()
     arguments.file = arguments.file.resolve()
+    arguments.python = arguments.python.absolute()  # processes start in another folder; a venv's link is not followed
     folder = arguments.results or Path(tempfile.mkdtemp(prefix="fathom-pytorch-"))
     folder.mkdir(parents=True, exist_ok=True)
     results = folder.resolve() / "all.jsonl"

@@ -56,10 +56,13 @@ macro_rules! cudart {
                 stream::launch_host_function => fn cudaLaunchHostFunc(stream: Stream, function: HostFunction, data: *mut c_void);
                 capture::is_capturing => fn cudaStreamIsCapturing(stream: Stream, out: *mut c_int);
                 capture::info => fn cudaStreamGetCaptureInfo(stream: Stream, status: *mut c_int, id: *mut u64, graph: *mut Graph, dependencies: *mut Address, edges: *mut Address, count: *mut usize);
+                capture::info => fn cudaStreamGetCaptureInfo_v3(stream: Stream, status: *mut c_int, id: *mut u64, graph: *mut Graph, dependencies: *mut Address, edges: *mut Address, count: *mut usize);
                 capture::info_v2 => fn cudaStreamGetCaptureInfo_v2(stream: Stream, status: *mut c_int, id: *mut u64, graph: *mut Graph, dependencies: *mut Address, count: *mut usize);
                 capture::begin => fn cudaStreamBeginCapture(stream: Stream, mode: c_int);
                 capture::begin_to_graph => fn cudaStreamBeginCaptureToGraph(stream: Stream, graph: Graph, dependencies: Address, edges: Address, count: usize, mode: c_int);
                 capture::end => fn cudaStreamEndCapture(stream: Stream, out: *mut Graph);
+                capture::update_dependencies => fn cudaStreamUpdateCaptureDependencies(stream: Stream, nodes: *mut GraphNode, third: usize, fourth: usize, fifth: usize);
+                capture::update_dependencies_v2 => fn cudaStreamUpdateCaptureDependencies_v2(stream: Stream, nodes: *mut GraphNode, edges: usize, count: usize, flags: usize);
                 capture::exchange_mode => fn cudaThreadExchangeStreamCaptureMode(mode: *mut c_int);
                 graph::create => fn cudaGraphCreate(out: *mut Graph);
                 graph::instantiate => fn cudaGraphInstantiate(out: *mut GraphExec, graph: Graph);
@@ -70,7 +73,8 @@ macro_rules! cudart {
                 graph::destroy => fn cudaGraphDestroy(graph: Ended<Graph>);
                 handles::create => fn cudaUserObjectCreate(out: *mut UserObject);
                 handles::create => fn cudaGraphConditionalHandleCreate(out: *mut GraphNode; graph: Graph);
-                handles::create => fn cudaGraphAddNode(out: *mut GraphNode; graph: Graph);
+                graph::add_node => fn cudaGraphAddNode(out: *mut GraphNode, graph: Graph, before: *mut GraphNode, third: usize, fourth: usize, fifth: usize);
+                graph::add_node_v2 => fn cudaGraphAddNode_v2(out: *mut GraphNode, graph: Graph, before: *mut GraphNode, edges: usize, count: usize, parameters: usize);
                 event::create => fn cudaEventCreate(out: *mut Event);
                 event::create => fn cudaEventCreateWithFlags(out: *mut Event);
                 event::destroy => fn cudaEventDestroy(event: Ended<Event>);
@@ -133,7 +137,7 @@ macro_rules! cudart {
                     cudaMemPoolSetAccess,
                 }
                 (stream: Stream) {
-                    cudaStreamUpdateCaptureDependencies, cudaStreamSetAttribute,
+                    cudaStreamSetAttribute,
                     cudaStreamAttachMemAsync,
                 }
                 (graph: GraphExec, stream: Stream) {

@@ -16,9 +16,10 @@ use cuda_abi::handles::Kind;
 use cuda_abi::types::{Address, Handle};
 
 use crate::error::{Answer, Failure};
+use crate::ffi::Raw;
 use crate::graph::Nodes;
 use crate::state::lock;
-use crate::{device, graph, handles};
+use crate::{config, device, graph, handles};
 
 /// `cudaStreamCaptureMode`: whom a capture keeps from unsafe calls, and which captures keep a thread from
 /// them.
@@ -365,7 +366,59 @@ pub(crate) fn begin_to_graph(
     begin_into(stream, Some(graph), mode)
 }
 
-pub(crate) fn end(stream: Handle, out: &mut Handle) -> Answer {
+/// A node that the caller adds by itself to a graph which is being captured.
+pub(crate) fn add_node(graph: Handle, before: &[Handle]) -> Option<Result<Handle, Failure>> {
+    let mut captures = lock(&CAPTURES);
+    let capture = captures.all.values_mut().find(|capture| capture.graph == graph)?;
+    Some(capture.nodes.add(before))
+}
+
+/// CUDA 13 has an array of edges before the count.
+pub(crate) fn update_dependencies(
+    stream: Handle,
+    nodes: Raw<Handle>,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+) -> Answer {
+    match config::get().cuda_version < 13000 {
+        true => update_dependencies_v2(stream, nodes, 0, third, fourth),
+        false => update_dependencies_v2(stream, nodes, third, fourth, fifth),
+    }
+}
+
+/// What comes next on the stream comes after these nodes: too, or only after them.
+pub(crate) fn update_dependencies_v2(
+    stream: Handle,
+    nodes: Raw<Handle>,
+    _edges: usize,
+    count: usize,
+    flags: usize,
+) -> Answer {
+    let nodes = graph::read_nodes(nodes, count)?;
+    let mut captures = lock(&CAPTURES);
+    captures.check_valid(stream)?;
+    let Captures { all, streams, .. } = &mut *captures;
+    let place = streams.get_mut(&stream).ok_or(Failure::IllegalState)?;
+    let capture = all.get(&place.capture).ok_or(Failure::IllegalState)?;
+    if nodes.iter().any(|node| capture.nodes.before(*node).is_none()) {
+        return Err(Failure::InvalidValue);
+    }
+    // `cudaStreamUpdateCaptureDependenciesFlags` is an int: what lies above it in the register says nothing.
+    match flags as u32 {
+        0 => place.ends.extend(nodes),
+        1 => place.ends = nodes,
+        _ => return Err(Failure::InvalidValue),
+    }
+    place.ends.sort_unstable();
+    place.ends.dedup();
+    Ok(())
+}
+
+/// Who knows the graph already may leave `out` away.
+pub(crate) fn end(stream: Handle, out: Option<&mut Handle>) -> Answer {
+    let mut unwanted = Handle::default();
+    let out = out.unwrap_or(&mut unwanted);
     *out = Handle::default();
     let mut captures = lock(&CAPTURES);
     let place = captures.streams.get(&stream).cloned().ok_or(Failure::IllegalState)?;
@@ -388,6 +441,7 @@ pub(crate) fn end(stream: Handle, out: &mut Handle) -> Answer {
     UNDER_WAY.store(captures.all.len(), Relaxed);
     if capture.is_invalid || !is_joined {
         if capture.is_new {
+            graph::forget(capture.graph);
             handles::end(Kind::Graph, capture.graph)?;
         }
         let why = [Failure::CaptureUnjoined, Failure::CaptureInvalidated];
@@ -444,7 +498,7 @@ mod tests {
                     false => thread::scope(|scope| scope.spawn(|| call(of_thread)).join().unwrap()),
                 };
                 assert_eq!(may, if is_here { here } else { elsewhere }, "{of_capture} {of_thread}");
-                assert_eq!(end(stream, &mut out).is_ok(), may);
+                assert_eq!(end(stream, Some(&mut out)).is_ok(), may);
             }
         }
     }
@@ -461,9 +515,9 @@ mod tests {
             let mut status = 0;
             is_capturing(stream, &mut status).unwrap();
             assert_eq!(status, 2);
-            assert_eq!(end(stream, &mut out), Err(Failure::CaptureInvalidated));
+            assert_eq!(end(stream, Some(&mut out)), Err(Failure::CaptureInvalidated));
             assert_eq!(
-                (out, end(stream, &mut out)),
+                (out, end(stream, Some(&mut out))),
                 (Handle::default(), Err(Failure::IllegalState))
             );
         }
@@ -481,14 +535,14 @@ mod tests {
             add_work(side).unwrap();
         };
         fork();
-        assert_eq!(end(side, &mut out), Err(Failure::CaptureUnmatched));
-        assert_eq!(end(origin, &mut out), Err(Failure::CaptureInvalidated));
+        assert_eq!(end(side, Some(&mut out)), Err(Failure::CaptureUnmatched));
+        assert_eq!(end(origin, Some(&mut out)), Err(Failure::CaptureInvalidated));
         fork();
-        assert_eq!(end(origin, &mut out), Err(Failure::CaptureUnjoined));
+        assert_eq!(end(origin, Some(&mut out)), Err(Failure::CaptureUnjoined));
         fork();
         record_event(back, side).unwrap();
         assert_eq!(wait_for_event(back), Err(Failure::CapturedEvent));
-        assert_eq!(end(origin, &mut out), Err(Failure::CaptureInvalidated));
+        assert_eq!(end(origin, Some(&mut out)), Err(Failure::CaptureInvalidated));
         fork();
         // By way of a third stream.
         let third = stream();
@@ -497,10 +551,10 @@ mod tests {
         add_work(third).unwrap();
         record_event(back, third).unwrap();
         wait_event(origin, back, true).unwrap();
-        assert_eq!(end(origin, &mut out), Ok(()));
+        assert_eq!(end(origin, Some(&mut out)), Ok(()));
         begin(origin, 0).unwrap();
         assert_eq!(wait_event(origin, event, false), Ok(()), "never recorded");
         assert_eq!(wait_event(origin, event, true), Err(Failure::CaptureIsolation));
-        assert_eq!(end(origin, &mut out), Err(Failure::CaptureInvalidated));
+        assert_eq!(end(origin, Some(&mut out)), Err(Failure::CaptureInvalidated));
     }
 }

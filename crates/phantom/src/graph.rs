@@ -3,6 +3,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
 
 use cuda_abi::handles::Kind;
@@ -59,10 +60,39 @@ impl Nodes {
 struct Graphs {
     captured: BTreeMap<Handle, Nodes>,
     executable: BTreeMap<Handle, Vec<Handle>>,
+    /// Graphs inside the conditional nodes of a graph, an array for each node. Callers are given the array,
+    /// so it stays where it is until the graph is destroyed.
+    bodies: BTreeMap<Handle, Vec<Box<[Handle]>>>,
 }
 
-static GRAPHS: Mutex<Graphs> =
-    Mutex::new(Graphs { captured: BTreeMap::new(), executable: BTreeMap::new() });
+static GRAPHS: Mutex<Graphs> = Mutex::new(Graphs {
+    captured: BTreeMap::new(),
+    executable: BTreeMap::new(),
+    bodies: BTreeMap::new(),
+});
+
+/// `cudaGraphNodeTypeConditional`.
+const CONDITIONAL: c_int = 13;
+
+/// More graphs than `if`, `while` and `switch` have in practice; a larger number is a mistake of the caller.
+const MOST_BODIES: c_uint = 1 << 10;
+
+/// More nodes than one comes after; a larger number is a mistake of the caller.
+const MOST_NODES: usize = 1 << 20;
+
+/// The beginning of `cudaGraphNodeParams`, as a conditional node has it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Parameters {
+    kind: c_int,
+    reserved: [c_int; 3],
+    condition: u64,
+    /// `cudaGraphConditionalNodeType`: if, while, switch.
+    branch: c_int,
+    size: c_uint,
+    /// Where the caller finds the graphs of the branches.
+    bodies: u64,
+}
 
 /// A capture has ended; a graph can have several.
 pub(crate) fn keep(graph: Handle, mut nodes: Nodes) {
@@ -96,6 +126,63 @@ pub(crate) fn launch(graph: Handle, stream: Handle) -> Answer {
     }
     reads::graph_launched();
     launch::kernel()
+}
+
+/// CUDA 13 has an array of edges before the count.
+pub(crate) fn add_node(
+    out: &mut Handle,
+    graph: Handle,
+    before: Raw<Handle>,
+    third: usize,
+    fourth: usize,
+    fifth: usize,
+) -> Answer {
+    match config::get().cuda_version < 13000 {
+        true => add_node_v2(out, graph, before, 0, third, fourth),
+        false => add_node_v2(out, graph, before, third, fourth, fifth),
+    }
+}
+
+/// A node that was not captured: of a graph that is being captured, or of one that is made by hand.
+pub(crate) fn add_node_v2(
+    out: &mut Handle,
+    graph: Handle,
+    before: Raw<Handle>,
+    _edges: usize,
+    count: usize,
+    parameters: usize,
+) -> Answer {
+    let place = Raw(parameters as *mut Parameters);
+    let mut given = *place.read(1)?.first().ok_or(Failure::InvalidValue)?;
+    let is_conditional = given.kind == CONDITIONAL;
+    if is_conditional && !(1..=MOST_BODIES).contains(&given.size) {
+        return Err(Failure::InvalidValue);
+    }
+    let before = read_nodes(before, count)?;
+    let node = match capture::add_node(graph, &before) {
+        Some(node) => node?,
+        None => lock(&GRAPHS).captured.entry(graph).or_default().add(&before)?,
+    };
+    if is_conditional {
+        let bodies = (0..given.size)
+            .map(|_| handles::make(Kind::Graph))
+            .collect::<Result<Box<[Handle]>, _>>()?;
+        given.bodies = bodies.as_ptr() as u64;
+        lock(&GRAPHS).bodies.entry(graph).or_default().push(bodies);
+        place.write(&[given])?;
+    }
+    *out = node;
+    Ok(())
+}
+
+/// Nodes that a caller names; all of them are alive.
+pub(crate) fn read_nodes(nodes: Raw<Handle>, count: usize) -> Result<Vec<Handle>, Failure> {
+    if MOST_NODES < count || (nodes.is_null() && 0 < count) {
+        return Err(Failure::InvalidValue);
+    }
+    let nodes = nodes.read(count)?;
+    nodes.iter().try_for_each(|node| handles::check(Kind::GraphNode, *node))?;
+    Ok(nodes)
 }
 
 /// PyTorch warns of a graph that is empty. Of one that was made by hand nothing is known: it gets a node.
@@ -137,8 +224,22 @@ pub(crate) fn dependencies(
 }
 
 pub(crate) fn destroy(graph: Handle) -> Answer {
-    lock(&GRAPHS).captured.remove(&graph);
+    forget(graph);
     Ok(())
+}
+
+/// What is known of a graph that has ended, and of those inside of it, which end with it.
+pub(crate) fn forget(graph: Handle) {
+    let mut graphs = lock(&GRAPHS);
+    let mut open = vec![graph];
+    while let Some(graph) = open.pop() {
+        graphs.captured.remove(&graph);
+        for body in graphs.bodies.remove(&graph).unwrap_or_default().iter().flatten() {
+            // It may have been destroyed before.
+            let _ = handles::end(Kind::Graph, *body);
+            open.push(*body);
+        }
+    }
 }
 
 pub(crate) fn destroy_executable(graph: Handle) -> Answer {

@@ -36,6 +36,15 @@ impl Geometry {
         })
     }
 
+    pub(crate) fn copy(&self, py: Python<'_>) -> Geometry {
+        Geometry {
+            dtype: self.dtype.clone_ref(py),
+            size: self.size.clone(),
+            stride: self.stride.clone(),
+            ..*self
+        }
+    }
+
     pub(crate) fn elements(&self) -> u64 {
         self.size.iter().map(|size| *size as u64).product()
     }

@@ -502,15 +502,14 @@ impl Ledger {
     pub(crate) fn arrive(
         &self,
         tensor: &Bound<'_, PyAny>,
-        value: Option<Arc<Value>>,
+        value: Option<(Arc<Value>, Geometry)>,
     ) -> PyResult<()> {
         let py = tensor.py();
         let lies = self.tensors.lies_at(tensor)?;
         if lies.bytes == 0 {
             return Ok(());
         }
-        if let Some(value) = value {
-            let geometry = Geometry::of(&self.tensors, tensor)?;
+        if let Some((value, geometry)) = value {
             let is_number = geometry.size.is_empty();
             let seconds = match (geometry.is_fraction, is_number) {
                 (true, true) => SECONDS_FOR_FRACTIONS,

@@ -337,7 +337,18 @@ impl Ledger {
                 written.iter().map(|(_, tensor)| tensor).chain(fresh.iter().map(|row| &row.0)),
             );
         };
-        let recipe = Arc::new(recipe);
+        self.hand_out(py, Arc::new(recipe), fresh, written, is_norm)
+    }
+
+    /// Results, and what was written to, hold from here on what the recipe gives.
+    fn hand_out<'py>(
+        &self,
+        py: Python<'py>,
+        recipe: Arc<Recipe>,
+        fresh: Vec<(Bound<'py, PyAny>, Vec<usize>)>,
+        written: Vec<(usize, Bound<'py, PyAny>)>,
+        is_norm: bool,
+    ) -> PyResult<()> {
         let (mut outputs, mut made) = (Vec::new(), Vec::new());
         let fresh = fresh.into_iter().map(|(tensor, path)| (tensor, Place::Result(path)));
         let written = written.into_iter().map(|(number, tensor)| (tensor, Place::Written(number)));
@@ -346,12 +357,25 @@ impl Ledger {
             if matches!(place, Place::Result(_)) {
                 self.own(lies.start);
             }
+            let (of_host, geometry) = match self.copied_span(py, &recipe, &place, &tensor)? {
+                Some((bytes, geometry)) => (Some((bytes, geometry.copy(py))), geometry),
+                None => match Geometry::of(&self.tensors, &tensor) {
+                    Ok(geometry) => (None, geometry),
+                    // Nested tensors have none.
+                    Err(_) => {
+                        self.forget(py, &lies)?;
+                        continue;
+                    }
+                },
+            };
             // Two results may be pieces of one storage.
-            let same =
-                made.iter().find(|(_, other, _): &&(_, Lies, _)| other.storage == lies.storage);
-            let value = match same {
-                Some((_, _, value)) => Arc::clone(value),
-                None => Value::new(State::Made(recipe.clone()), lies.bytes),
+            let same = made
+                .iter()
+                .find(|(_, other, _, _): &&(_, Lies, _, _)| other.storage == lies.storage);
+            let value = match (&of_host, same) {
+                (Some((bytes, _)), _) => Value::new(State::Made(recipe.clone()), *bytes),
+                (None, Some((_, _, value, None))) => Arc::clone(value),
+                (None, _) => Value::new(State::Made(recipe.clone()), lies.bytes),
             };
             if let Place::Written(number) = place
                 && is_norm
@@ -361,19 +385,21 @@ impl Ledger {
                 // It is this value's first and only time.
                 let _ = value.before.set(before.clone());
             }
-            let Ok(geometry) = Geometry::of(&self.tensors, &tensor) else {
-                self.forget(py, &lies)?;
-                continue;
-            };
             outputs.push(Output { value: Arc::downgrade(&value), place, geometry });
-            made.push((tensor, lies, value));
+            made.push((tensor, lies, value, of_host.map(|(_, geometry)| geometry)));
         }
         // It is this recipe's first and only time.
         let _ = recipe.outputs.set(outputs);
-        for (tensor, lies, value) in made {
+        for (tensor, lies, value, copied) in made {
             match self.tensors.is_cuda(&tensor)? {
                 true => self.put(&tensor, &lies, value)?,
-                false => self.arrive(&tensor, Some(value))?,
+                false => {
+                    let geometry = match copied {
+                        Some(geometry) => geometry,
+                        None => Geometry::of(&self.tensors, &tensor)?,
+                    };
+                    self.arrive(&tensor, Some((value, geometry)))?;
+                }
             }
         }
         Ok(())
@@ -386,6 +412,23 @@ impl Ledger {
             true => self.put(tensor, &lies, Value::new(State::Undefined, lies.bytes)),
             false => Ok(()),
         }
+    }
+
+    /// A tensor of the host's that was written to is computed in a copy of what it spans, not of its whole storage:
+    /// how many bytes that has, and where the elements lie in it.
+    fn copied_span(
+        &self,
+        py: Python<'_>,
+        recipe: &Recipe,
+        place: &Place,
+        tensor: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<(u64, Geometry)>> {
+        let Place::Written(number) = place else { return Ok(None) };
+        let Input { source: Source::Host(bytes), geometry, .. } = &recipe.inputs[*number] else {
+            return Ok(None);
+        };
+        let (size, _, _) = self.tensors.lies(tensor)?;
+        Ok((size == geometry.size).then(|| (bytes.get().len() as u64, geometry.copy(py))))
     }
 
     /// What a call was given may have been written to, and nobody could say what.
