@@ -218,10 +218,21 @@ class Values:
         name = getattr(func, "__name__", str(func))
         self.modelled[(name, "modelled", "weights", *places(sys._getframe(1)))] += 1
 
-    def read_below(self):
-        """Code that we do not see has read something from the card that nobody knows."""
-        if not self.is_reading:
-            self.decide(self.read_below, "unknown")
+    def read_below(self, size):
+        """Code that we do not see, as of an extension, has copied something to the host that nobody knows. What it is to
+        find there, as bytes; `None` for zeros."""
+        if self.is_reading:
+            return None
+        number = self.given_at(places(sys._getframe(1))[0]) if size in (1, 2, 4, 8) else None
+        self.decide("cudaMemcpy", "unknown", "given" if number is not None else None)
+        if number is not None:
+            return (int(number) % (1 << 8 * size)).to_bytes(size, "little")
+        if not self.most:
+            return None
+        # Nobody says what kind of numbers these are; the run must not be taken for the one with zeros.
+        if size in (1, 2, 8):
+            return min(LARGE, (1 << 8 * size - 1) - 1 if size > 1 else 1).to_bytes(size, "little")
+        return (LARGE.to_bytes(4, "little") * -(-size // 4))[:size]
 
     # -- backward passes run in C++, where no function mode reaches ------------------------------------------
 

@@ -20,7 +20,7 @@ use self::notes::{missing_kernels, notes};
 use self::workspaces::workspaces;
 use crate::dissect::from_here;
 use crate::session::{self, Cut, Ended};
-use crate::settings::Settings;
+use crate::settings::{LEAST, Settings};
 use crate::visible;
 
 /// Exit code of a run that was broken off.
@@ -96,6 +96,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
     let decisions = process.iter().flat_map(|process| &process.decisions).map(Decision::from);
     (run.modelled, run.decisions) = decisions.partition(|decision| decision.why == "modelled");
     run.warnings.extend(run.decisions.iter().map(decided));
+    run.notes.extend(can_be_said(&run));
     run.notes.extend(run.modelled.first().map(|first| modelled(first, run.modelled.len())));
     run.notes.extend(report::workspaces_sentence(&run));
     if settings.card.is_none() && verdict == Verdict::Fits {
@@ -132,6 +133,8 @@ pub(crate) fn allocations(folder: &Path) -> Vec<(u64, u64)> {
 pub(crate) fn settle(run: &mut Run) {
     let said: Vec<String> = run.decisions.iter().map(decided).collect();
     run.warnings.retain(|warning| !said.contains(warning));
+    let hint = can_be_said(run);
+    run.notes.retain(|note| Some(note) != hint.as_ref());
     let Some(first) = run.decisions.first() else { return };
     let others = match run.decisions.len() {
         1 => String::new(),
@@ -180,6 +183,14 @@ fn decided(decision: &Decision) -> String {
     let times =
         if decision.count == 1 { String::new() } else { format!(", {} times", decision.count) };
     format!("{decision}{below} asks for {why}{times}: {assumed} was assumed")
+}
+
+/// What a user can do about the first place where the least was assumed.
+fn can_be_said(run: &Run) -> Option<String> {
+    let open = run.decisions.iter().filter(|decision| decision.assumed == LEAST);
+    let (file, line) = open.filter_map(|decision| decision.place.as_ref()).next()?;
+    let name = file.rsplit('/').next().unwrap_or(file);
+    Some(format!("if you know it: `--assume {name}:{line}=NUMBER` says what is found there"))
 }
 
 /// Whether the run was broken off, and by what.

@@ -549,10 +549,9 @@ impl Ledger {
         seed.extract()
     }
 
-    /// Code that nobody sees has read what nobody knows.
-    pub(crate) fn read_below(&self, py: Python<'_>) {
-        let said = self.evaluate.bind(py).call_method0(intern!(py, "read_below"));
-        drop(said);
+    /// Code that nobody sees has read so many bytes that nobody knows: what is assumed, if that is not zeros.
+    pub(crate) fn read_below(&self, py: Python<'_>, size: u64) -> PyResult<Option<Vec<u8>>> {
+        self.evaluate.bind(py).call_method1(intern!(py, "read_below"), (size,))?.extract()
     }
 
     pub(crate) fn autocast(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
