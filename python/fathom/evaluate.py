@@ -22,12 +22,20 @@ def _same(x, *_, **__):
     return x.clone()
 
 
+def _typed(x, kind, *_, **__):
+    """`x.type(kind)`: a dtype, or a type of tensors, which may be one of the card's, or the name of such."""
+    if isinstance(kind, torch.dtype):
+        return x.to(kind, copy=True)
+    name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}"
+    return x.type(name.replace("torch.cuda.", "torch.")).clone()
+
+
 def _cudnn_convolution(x, w, padding, stride, dilation, groups, *_, **__):
     return torch.conv2d(x, w, None, stride, padding, dilation, groups)
 
 
 # What only moves tensors is a copy here.
-ON_CPU = {T.cuda: _same, T.cpu: _same, T.pin_memory: _same}
+ON_CPU = {T.cuda: _same, T.cpu: _same, T.pin_memory: _same, T.type: _typed}
 
 # Kernels of the card's libraries, and what computes the same here.
 ON_CPU |= {

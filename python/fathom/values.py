@@ -87,12 +87,16 @@ class Values:
             return None, "unknown"
         return evaluate.assembled(tensor.layout, [value for value, _ in known], tensor.shape, is_coalesced), "known"
 
-    def to_cpu(self, value, func, seconds=SHAPE):
-        """An argument with true values. What is not known is assumed, and noted."""
+    def to_cpu(self, value, func, seconds=SHAPE, assumed=None):
+        """An argument with true values. What is not known is assumed, and noted; `assumed` says what, if not as usual."""
         if isinstance(value, torch.Tensor):
             known, how = self.value(value, seconds)
             if how == "modelled":
                 self.model(func)
+            if known is None and assumed is not None:
+                self.decide(func, how)
+                with aside():
+                    return assumed(value, self.most)
             return known if known is not None else self.assume(value, func, how)
         if isinstance(value, (list, tuple)):
             parts = [self.to_cpu(item, func, seconds) for item in value]
@@ -155,8 +159,12 @@ class Values:
         if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
             with undisturbed():
                 parts, is_coalesced = evaluate.parts(value)
-                parts = [self.settled(None, part, is_known, device) for part in parts]
-                return evaluate.assembled(value.layout, parts, value.shape, is_coalesced)
+                is_like = isinstance(result, torch.Tensor) and (result.layout, result.shape) == (value.layout, value.shape)
+                given = evaluate.parts(result)[0] if is_like else [None] * len(parts)
+                settled = [self.settled(one, part, is_known, device) for one, part in zip(given, parts)]
+                if is_like and all(one is part for one, part in zip(given, settled)):
+                    return result  # PyTorch's own allocations are right
+                return evaluate.assembled(value.layout, settled, value.shape, is_coalesced)
         if isinstance(value, torch.Tensor):
             with undisturbed():
                 if not isinstance(result, torch.Tensor) or result.shape != value.shape or result.dtype != value.dtype:
@@ -180,7 +188,7 @@ class Values:
             value, is_known = self.compute(func, args, kwargs)
         except Exception as error:  # no kernel for the CPU, or one that refuses what was assumed
             keep_theirs(error)
-            self.decide(func, "unknown")
+            self.decide(func, "unknown", "zero")  # it has read zeros, and would with other values
             return result
         devices = [tensor.device for tensor in tensors((*args, *kwargs.values())) if tensor.is_cuda]
         return self.settled(result, value, is_known, devices[0]) if devices else result

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyLookupError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple};
+use pyo3::types::{PyDict, PyFrozenSet, PyInt, PyList, PyTuple};
 
 use super::arguments::{Kinds, give_all};
 use super::geometry::Geometry;
@@ -529,8 +529,16 @@ impl Ledger {
         Ok((name, is_random))
     }
 
-    pub(crate) fn is_empty_maker(&self, name: &str) -> bool {
+    /// Whether nobody has written to what a call gives; `x.new(3, 4)` and `x.new(y.shape)` are such calls, others of
+    /// `new` are not.
+    pub(crate) fn is_empty_maker(&self, call: &super::notes::Call<'_, '_>, name: &str) -> bool {
+        let is_size = |arg: &Bound<'_, PyAny>| {
+            arg.is_instance_of::<PyInt>() || arg.get_type().name().is_ok_and(|name| name == "Size")
+        };
         EMPTY.contains(&name)
+            || name == "new"
+                && 1 < call.args.len()
+                && call.args.iter().skip(1).all(|arg| is_size(&arg))
     }
 
     /// What the next random numbers of the card are drawn from.

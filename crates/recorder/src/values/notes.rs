@@ -79,6 +79,18 @@ impl<'py> Call<'_, 'py> {
             && STATISTICS.iter().any(|at| self.args.get_item(*at).is_ok_and(|arg| arg.is(tensor)))
     }
 
+    /// A tensor that only says which kind and size the result is to have: its values do not matter.
+    fn pattern(&self, name: &str) -> Option<Bound<'py, PyAny>> {
+        let position = match name {
+            "type_as" | "to" => 1,
+            _ if name.ends_with("_like") || name == "new" || name.starts_with("new_") => 0,
+            _ => return None,
+        };
+        let pattern = self.args.get_item(position).ok()?;
+        let is_once = self.args.iter().filter(|arg| arg.is(&pattern)).count() == 1;
+        is_once.then_some(pattern)
+    }
+
     /// Where it is told to write to.
     fn out(&self) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let Some(kwargs) = self.kwargs else { return Ok(Vec::new()) };
@@ -219,6 +231,7 @@ impl Ledger {
         let mut geometries = Vec::new();
         let (mut is_unknown, mut can_keep) = (false, true);
         let overwritten = self.overwritten(call, &name)?;
+        let pattern = call.pattern(&name);
         let mut look = |tensor: &Bound<'py, PyAny>| -> PyResult<Option<usize>> {
             let number = given.len();
             if !self.tensors.is_ordinary(tensor)? {
@@ -244,6 +257,9 @@ impl Ledger {
                     if value.is_none() {
                         self.adopt(lies.start);
                     }
+                    value = Some(Value::new(State::Undefined, lies.bytes));
+                }
+                if pattern.as_ref().is_some_and(|pattern| pattern.is(tensor)) {
                     value = Some(Value::new(State::Undefined, lies.bytes));
                 }
                 if value.is_none() && call.only_writes(&name, tensor) {
@@ -308,7 +324,7 @@ impl Ledger {
                 written.iter().map(|(_, tensor)| tensor).chain(fresh.iter().map(|row| &row.0)),
             );
         }
-        if self.is_empty_maker(&before.name) {
+        if self.is_empty_maker(call, &before.name) {
             for (tensor, _) in fresh {
                 let lies = self.tensors.lies_at(&tensor)?;
                 if self.tensors.is_cuda(&tensor)? {
