@@ -27,6 +27,14 @@ x, out = torch.randn(1024, device="cuda"), torch.zeros(1, dtype=torch.int32, dev
 count[(1,)](x, out, 1024)
 rows = torch.empty(int(out), 1000, device="cuda")
 """
+# Read as code of an extension would, below all functions of torch.
+BELOW = KERNEL.replace("import torch, triton", "import ctypes, torch, triton").replace(
+    "rows = torch.empty(int(out)",
+    """number = ctypes.c_int(0)
+ctypes.CDLL(None).cudaMemcpy(ctypes.byref(number), ctypes.c_void_p(out.data_ptr()), ctypes.c_size_t(4), 2)
+print("READ", number.value)
+rows = torch.empty(number.value""",
+)
 BRANCH = """
 import torch
 layer = torch.nn.Linear(1000, 1000).cuda()
@@ -85,6 +93,17 @@ def test_what_a_kernel_of_their_own_has_counted_is_not_known(run):
     """Before it there were zeros, which are known."""
     report, done = run(KERNEL)
     assert done.returncode == 0 and report["headline"].startswith("FITS IF  what `__int__` at"), report["headline"]
+
+
+def test_what_an_extension_reads_by_itself_is_not_known(run):
+    """Zeros in both tries would look as if it did not matter."""
+    report, done = run(BELOW)
+    assert done.returncode == 0 and report["headline"].startswith("FITS IF  what `cudaMemcpy` at"), report["headline"]
+    place = f"train.py:{report['decisions'][0]['line']}"
+    assert any(f"--assume {place}=NUMBER" in note for note in report["notes"]), report["notes"]
+    report, done = run(BELOW, "--assume", f"{place}=700")
+    assert "READ 700" in done.stdout and report["decisions"][0]["assumed"] == "given"
+    assert report["headline"].startswith("FITS IF  what `cudaMemcpy` at")
 
 
 def test_a_branch_on_a_count_is_not_overlooked(run):

@@ -22,8 +22,20 @@ def _same(x, *_, **__):
     return x.clone()
 
 
+def _typed(x, kind, *_, **__):
+    """`x.type(kind)`: a dtype, or a type of tensors, which may be one of the card's, or the name of such."""
+    if isinstance(kind, torch.dtype):
+        return x.to(kind, copy=True)
+    name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}"
+    return x.type(name.replace("torch.cuda.", "torch.")).clone()
+
+
+def _cudnn_convolution(x, w, padding, stride, dilation, groups, *_, **__):
+    return torch.conv2d(x, w, None, stride, padding, dilation, groups)
+
+
 # What only moves tensors is a copy here.
-ON_CPU = {T.cuda: _same, T.cpu: _same, T.pin_memory: _same}
+ON_CPU = {T.cuda: _same, T.cpu: _same, T.pin_memory: _same, T.type: _typed}
 
 
 
@@ -44,9 +56,7 @@ ON_CPU |= {
         "cudnn_batch_norm": lambda x, w, b, mean, var, training, momentum, eps: (
             torch.batch_norm(x, w, b, mean, var, training, momentum, eps, False),
         ),
-        "cudnn_convolution": lambda x, w, padding, stride, dilation, groups, *_, **__: torch.conv2d(
-            x, w, None, stride, padding, dilation, groups
-        ),
+        "cudnn_convolution": _cudnn_convolution,
     }.items()
     if hasattr(torch, name)
 }
@@ -68,10 +78,23 @@ def call(function, args, kwargs, autocast_dtype, seed):
 
 
 def _cast(function, args, kwargs, autocast_dtype):
+    if "conv" in getattr(function, "__name__", ""):
+        return _convolved(function, args, kwargs, autocast_dtype)
     if autocast_dtype is None:
         return _in_float(function, args, kwargs)
     with torch.autocast("cpu", dtype=autocast_dtype):
         return _in_float(function, args, kwargs)
+
+
+def _convolved(function, args, kwargs, autocast_dtype):
+    """With short numbers most CPUs take a hundred times as long. A card adds up in long ones too, and shortens the sum, as
+    is done where the result is kept."""
+
+    def given(value):
+        is_cast = autocast_dtype is not None and isinstance(value, T) and value.is_floating_point()
+        return _longer(value.to(autocast_dtype) if is_cast else value)
+
+    return function(*map(given, args), **{name: given(value) for name, value in kwargs.items()})
 
 
 def _in_float(function, args, kwargs):
@@ -81,8 +104,9 @@ def _in_float(function, args, kwargs):
     except (NotImplementedError, RuntimeError) as error:
         if "not implemented" not in str(error) and "not support" not in str(error):
             raise
-    result = function(*map(_longer, args), **{name: _longer(value) for name, value in kwargs.items()})
-    for given, new in zip(args, map(_longer, args)):
+    longer = [_longer(value) for value in args]
+    result = function(*longer, **{name: _longer(value) for name, value in kwargs.items()})
+    for given, new in zip(args, longer):
         if isinstance(given, T) and given is not new:  # it may have been written to
             given.copy_(new)
     return result
@@ -200,9 +224,8 @@ def fill(tensor, value):
         tensor.data.copy_(value)
 
 
-def read_below():
-    """Code that nobody sees has read from the card what nobody knows."""
+def read_below(size):
+    """Code that nobody sees has read so many bytes from the card that nobody knows: what is assumed, `None` for zeros."""
     from . import values
 
-    if values.get() is not None:
-        values.get().read_below()
+    return values.get().read_below(size) if values.get() is not None else None

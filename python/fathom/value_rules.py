@@ -23,7 +23,7 @@ def _getters():
     found |= {getattr(T, name).__set__ for name in ("grad", "data", "requires_grad")}
     methods = "size dim numel stride storage_offset is_contiguous data_ptr element_size is_floating_point is_complex"
     methods += " untyped_storage is_conj is_neg __len__ get_device nelement ndimension register_hook requires_grad_"
-    methods += " register_post_accumulate_grad_hook is_inference is_shared is_pinned type has_names is_same_size"
+    methods += " register_post_accumulate_grad_hook is_inference is_shared is_pinned has_names is_same_size"
     found |= {getattr(T, name) for name in methods.split() if hasattr(T, name)}
     return found | {torch.is_complex, torch.is_floating_point, torch.numel}
 
@@ -226,6 +226,33 @@ def repeat_interleave(values, func, args, kwargs):
     return values.with_answers([count, int((known >= 0).all())], func, args, kwargs)
 
 
+def product(values, func, args, kwargs):
+    """The backward pass of a product looks for zeros among the factors, in C++, and goes another way if there are any."""
+    result = values.note(func, args, kwargs)
+    if isinstance(result, T) and result.grad_fn is not None:
+        x = args[0] if args else kwargs["input"]
+        zeros = x.numel() - int(values.to_cpu(x, func, assumed=_none_is_zero).count_nonzero())
+        is_cumulative = func.__name__.startswith("cumprod")
+        answer_backward(values, result.grad_fn, [int(zeros > 0) if is_cumulative else zeros])
+    return result
+
+
+def _none_is_zero(x, most):
+    """Nearly always so; at most they all are."""
+    return torch.full(x.shape, not most, dtype=x.dtype)
+
+
+def multiplied(values, func, args, kwargs):
+    """A product with a sparse tensor that has elements twice adds these up first: it reads how many there are then."""
+    doubled = [x for x in args[:3] if isinstance(x, T) and x.layout is torch.sparse_coo and not x.is_coalesced()]
+    if not doubled:
+        return values.note(func, args, kwargs)
+    with torch._C.DisableTorchFunction():
+        indices = [x._indices() for x in doubled]
+    counts = [values.to_cpu(index, func).unique(dim=1).shape[1] for index in indices]
+    return values.with_answers(counts, func, args, kwargs)
+
+
 def matrix_exp(values, func, args, kwargs):
     """It sorts matrices by their norms, which it reads: one after the other there is nothing to sort."""
     x = args[0] if args else kwargs["input"]
@@ -307,6 +334,11 @@ def _table():
     add(where, torch.where)
     add(one_hot, torch.nn.functional.one_hot)
     add(repeat_interleave, *both("repeat_interleave"))
+    for name in ("prod", "cumprod"):
+        add(product, *both(name))
+    for name in ("mm", "matmul", "smm", "spmm", "addmm"):
+        add(multiplied, *both(name))
+    add(multiplied, T.__matmul__, torch.sparse.mm, torch.sparse.addmm)
     return table
 
 

@@ -87,12 +87,16 @@ class Values:
             return None, "unknown"
         return evaluate.assembled(tensor.layout, [value for value, _ in known], tensor.shape, is_coalesced), "known"
 
-    def to_cpu(self, value, func, seconds=SHAPE):
-        """An argument with true values. What is not known is assumed, and noted."""
+    def to_cpu(self, value, func, seconds=SHAPE, assumed=None):
+        """An argument with true values. What is not known is assumed, and noted; `assumed` says what, if not as usual."""
         if isinstance(value, torch.Tensor):
             known, how = self.value(value, seconds)
             if how == "modelled":
                 self.model(func)
+            if known is None and assumed is not None:
+                self.decide(func, how)
+                with aside():
+                    return assumed(value, self.most)
             return known if known is not None else self.assume(value, func, how)
         if isinstance(value, (list, tuple)):
             parts = [self.to_cpu(item, func, seconds) for item in value]
@@ -188,7 +192,7 @@ class Values:
             value, is_known = self.compute(func, args, kwargs)
         except Exception as error:  # no kernel for the CPU, or one that refuses what was assumed
             keep_theirs(error)
-            self.decide(func, "unknown")
+            self.decide(func, "unknown", "zero")  # it has read zeros, and would with other values
             return result
         devices = [tensor.device for tensor in tensors((*args, *kwargs.values())) if tensor.is_cuda]
         return self.settled(result, value, is_known, devices[0]) if devices else result
@@ -226,10 +230,21 @@ class Values:
         name = getattr(func, "__name__", str(func))
         self.modelled[(name, "modelled", "weights", *places(sys._getframe(1)))] += 1
 
-    def read_below(self):
-        """Code that we do not see has read something from the card that nobody knows."""
-        if not self.is_reading:
-            self.decide(self.read_below, "unknown")
+    def read_below(self, size):
+        """Code that we do not see, as of an extension, has copied something to the host that nobody knows. What it is to
+        find there, as bytes; `None` for zeros."""
+        if self.is_reading:
+            return None
+        number = self.given_at(places(sys._getframe(1))[0]) if size in (1, 2, 4, 8) else None
+        self.decide("cudaMemcpy", "unknown", "given" if number is not None else None)
+        if number is not None:
+            return (int(number) % (1 << 8 * size)).to_bytes(size, "little")
+        if not self.most:
+            return None
+        # Nobody says what kind of numbers these are; the run must not be taken for the one with zeros.
+        if size in (1, 2, 8):
+            return min(LARGE, (1 << 8 * size - 1) - 1 if size > 1 else 1).to_bytes(size, "little")
+        return (LARGE.to_bytes(4, "little") * -(-size // 4))[:size]
 
     # -- backward passes run in C++, where no function mode reaches ------------------------------------------
 

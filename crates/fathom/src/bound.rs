@@ -8,7 +8,7 @@ use report::{Most, Run, Verdict};
 use crate::launch::Launch;
 use crate::outcome;
 use crate::session::{self, Folder};
-use crate::settings::{LEAST, MOST, Settings};
+use crate::settings::{LEAST, MOST, Settings, ZERO};
 
 /// Seconds that it may take, and how many times those of the first run besides.
 const PATIENCE: u64 = 20;
@@ -43,7 +43,10 @@ pub(crate) fn most(
     let run = outcome::read(folder.path(), &ended, &settings);
     let fits = run.verdict == Verdict::Fits;
     let is_of_memory = matches!(run.verdict, Verdict::Fits | Verdict::DoesNotFit);
-    let is_same = fits && outcome::allocations(folder.path()) == outcome::allocations(least);
+    // Some were the same in both runs: nobody knows whether they matter.
+    let is_tried = first.decisions.iter().all(|decision| decision.assumed != ZERO);
+    let is_same =
+        fits && is_tried && outcome::allocations(folder.path()) == outcome::allocations(least);
     Ok(Some(Most {
         is_same,
         device_bytes: run.peak.as_ref().filter(|_| fits).map(|peak| peak.device_bytes),

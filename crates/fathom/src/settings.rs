@@ -135,6 +135,8 @@ impl Settings {
 /// What is assumed of all values that nobody knows.
 pub(crate) const LEAST: &str = "least";
 pub(crate) const MOST: &str = "most";
+/// What is assumed of numbers that a function of PyTorch's reads for itself, whatever else is.
+pub(crate) const ZERO: &str = "zero";
 
 /// `train.py:88=1200`, or a word for all, checked.
 fn assumption(text: &str) -> Result<String> {

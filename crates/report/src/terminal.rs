@@ -154,6 +154,7 @@ fn verdict(run: &Run, palette: Palette) -> (Style, &'static str, String) {
     let Some(first) = run.decisions.first() else { return (style, word, sentence) };
     let others = match run.decisions.len() {
         1 => String::new(),
+        2 => " and one other place".to_owned(),
         count => format!(" and {} other places", count - 1),
     };
     let condition = format!("what {first}{others} gives is as assumed");

@@ -20,7 +20,7 @@ use self::notes::{missing_kernels, notes};
 use self::workspaces::workspaces;
 use crate::dissect::from_here;
 use crate::session::{self, Cut, Ended};
-use crate::settings::Settings;
+use crate::settings::{LEAST, Settings, ZERO};
 use crate::visible;
 
 /// Exit code of a run that was broken off.
@@ -93,10 +93,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
     run.notes.extend(visible::note(settings).filter(|_| run.peak.is_none()));
     run.notes.extend(notes_of_end(ended, &run));
     main.into_iter().for_each(|main| add_held(&mut run, folder, main, settings));
-    let decisions = process.iter().flat_map(|process| &process.decisions).map(Decision::from);
-    (run.modelled, run.decisions) = decisions.partition(|decision| decision.why == "modelled");
-    run.warnings.extend(run.decisions.iter().map(decided));
-    run.notes.extend(run.modelled.first().map(|first| modelled(first, run.modelled.len())));
+    process.into_iter().for_each(|process| add_decisions(&mut run, process));
     run.notes.extend(report::workspaces_sentence(&run));
     if settings.card.is_none() && verdict == Verdict::Fits {
         run.fits_on = fits_on::fits_on(&run, &gpus::unlimited(), targets);
@@ -117,6 +114,15 @@ fn add_held(run: &mut Run, folder: &Path, main: &Seen, settings: &Settings) {
     }
 }
 
+/// What was decided by values that are not known, or modelled.
+fn add_decisions(run: &mut Run, process: &Process) {
+    let decisions = process.decisions.iter().map(Decision::from);
+    (run.modelled, run.decisions) = decisions.partition(|decision| decision.why == "modelled");
+    run.warnings.extend(run.decisions.iter().map(decided));
+    run.notes.extend(can_be_said(run));
+    run.notes.extend(run.modelled.first().map(|first| modelled(first, run.modelled.len())));
+}
+
 /// All bytes that the processes of a run ever allocated on cards, and how many steps they took.
 pub(crate) fn allocations(folder: &Path) -> Vec<(u64, u64)> {
     let process = |seen: &Seen| {
@@ -132,9 +138,12 @@ pub(crate) fn allocations(folder: &Path) -> Vec<(u64, u64)> {
 pub(crate) fn settle(run: &mut Run) {
     let said: Vec<String> = run.decisions.iter().map(decided).collect();
     run.warnings.retain(|warning| !said.contains(warning));
+    let hint = can_be_said(run);
+    run.notes.retain(|note| Some(note) != hint.as_ref());
     let Some(first) = run.decisions.first() else { return };
     let others = match run.decisions.len() {
         1 => String::new(),
+        2 => " and at one other place".to_owned(),
         count => format!(" and at {} other places", count - 1),
     };
     run.notes.push(format!(
@@ -156,6 +165,7 @@ pub(crate) fn recordings(folder: &Path) -> Vec<PathBuf> {
 fn modelled(first: &Decision, count: usize) -> String {
     let others = match count {
         1 => String::new(),
+        2 => " and at one other place".to_owned(),
         count => format!(" and at {} other places", count - 1),
     };
     let with = "is computed with the weights of the first step, also in later ones (modelled)";
@@ -175,11 +185,20 @@ fn decided(decision: &Decision) -> String {
     let assumed = match decision.assumed.as_str() {
         "given" => "what --assume says",
         "most" => "the most that they can give",
+        ZERO => "zero",
         _ => "the least that they can give",
     };
     let times =
         if decision.count == 1 { String::new() } else { format!(", {} times", decision.count) };
     format!("{decision}{below} asks for {why}{times}: {assumed} was assumed")
+}
+
+/// What a user can do about the first place where the least was assumed.
+fn can_be_said(run: &Run) -> Option<String> {
+    let open = run.decisions.iter().filter(|decision| decision.assumed == LEAST);
+    let (file, line) = open.filter_map(|decision| decision.place.as_ref()).next()?;
+    let name = file.rsplit('/').next().unwrap_or(file);
+    Some(format!("if you know it: `--assume {name}:{line}=NUMBER` says what is found there"))
 }
 
 /// Whether the run was broken off, and by what.

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyLookupError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple, PyType};
+use pyo3::types::{PyDict, PyFrozenSet, PyInt, PyList, PyTuple, PyType};
 
 use super::arguments::{Kinds, give_all};
 use super::geometry::Geometry;
@@ -545,8 +545,16 @@ impl Ledger {
         Ok((name, is_random))
     }
 
-    pub(crate) fn is_empty_maker(&self, name: &str) -> bool {
+    /// Whether nobody has written to what a call gives; `x.new(3, 4)` and `x.new(y.shape)` are such calls, others of
+    /// `new` are not.
+    pub(crate) fn is_empty_maker(&self, call: &super::notes::Call<'_, '_>, name: &str) -> bool {
+        let is_size = |arg: &Bound<'_, PyAny>| {
+            arg.is_instance_of::<PyInt>() || arg.get_type().name().is_ok_and(|name| name == "Size")
+        };
         EMPTY.contains(&name)
+            || name == "new"
+                && 1 < call.args.len()
+                && call.args.iter().skip(1).all(|arg| is_size(&arg))
     }
 
     /// What the next random numbers of the card are drawn from.
@@ -565,10 +573,9 @@ impl Ledger {
         seed.extract()
     }
 
-    /// Code that nobody sees has read what nobody knows.
-    pub(crate) fn read_below(&self, py: Python<'_>) {
-        let said = self.evaluate.bind(py).call_method0(intern!(py, "read_below"));
-        drop(said);
+    /// Code that nobody sees has read so many bytes that nobody knows: what is assumed, if that is not zeros.
+    pub(crate) fn read_below(&self, py: Python<'_>, size: u64) -> PyResult<Option<Vec<u8>>> {
+        self.evaluate.bind(py).call_method1(intern!(py, "read_below"), (size,))?.extract()
     }
 
     pub(crate) fn autocast(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {

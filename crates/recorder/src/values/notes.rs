@@ -79,6 +79,18 @@ impl<'py> Call<'_, 'py> {
             && STATISTICS.iter().any(|at| self.args.get_item(*at).is_ok_and(|arg| arg.is(tensor)))
     }
 
+    /// A tensor that only says which kind and size the result is to have: its values do not matter.
+    fn pattern(&self, name: &str) -> Option<Bound<'py, PyAny>> {
+        let position = match name {
+            "type_as" | "to" => 1,
+            _ if name.ends_with("_like") || name == "new" || name.starts_with("new_") => 0,
+            _ => return None,
+        };
+        let pattern = self.args.get_item(position).ok()?;
+        let is_once = self.args.iter().filter(|arg| arg.is(&pattern)).count() == 1;
+        is_once.then_some(pattern)
+    }
+
     /// Where it is told to write to.
     fn out(&self) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let Some(kwargs) = self.kwargs else { return Ok(Vec::new()) };
@@ -294,7 +306,8 @@ impl Ledger {
             }
             value = Some(undefined());
         }
-        if value.is_none() && call.only_writes(name, tensor) {
+        let is_pattern = || call.pattern(name).is_some_and(|pattern| pattern.is(tensor));
+        if value.is_none() && call.only_writes(name, tensor) || is_pattern() {
             value = Some(undefined());
         }
         let geometry = if value.is_some() { whole().ok() } else { None };
@@ -327,7 +340,7 @@ impl Ledger {
                 written.iter().map(|(_, tensor)| tensor).chain(fresh.iter().map(|row| &row.0)),
             );
         }
-        if self.is_empty_maker(&before.name) {
+        if self.is_empty_maker(call, &before.name) {
             return fresh.iter().try_for_each(|(tensor, _)| self.leave_undefined(tensor));
         }
         let numbers: Vec<usize> = written.iter().map(|(number, _)| *number).collect();
