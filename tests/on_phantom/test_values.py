@@ -526,7 +526,7 @@ def test_a_small_weight_beside_a_large_one_is_trained():
     assert small.tolist() == [0.0] * 3
 
 
-def test_a_grad_scaler_sees_an_infinite_gradient():
+def test_a_grad_scaler_sees_an_infinite_gradient(fresh):
     weight = torch.ones(3, device="cuda", requires_grad=True)
     optimizer = torch.optim.SGD([weight], lr=0.5)
     scaler = torch.amp.GradScaler("cuda", init_scale=1024.0)
