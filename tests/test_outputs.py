@@ -172,3 +172,18 @@ def test_a_folder_whose_name_is_no_text_changes_no_verdict(tmp_path):
     command = [FATHOM, "run", "--", PYTHON, folder + b"/train.py"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
     assert done.returncode == 2 and "error: an argument is not UTF-8\n\nhint: " in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("given", ["", "tmp"])
+def test_an_empty_or_relative_folder_for_temporary_files(fathom, tmp_path, given):
+    """An empty one is none; nothing is left in the working folder, nor lost where the script goes elsewhere."""
+    (tmp_path / "tmp").mkdir()
+    code = "import os, torch; os.chdir('/'); print(torch.ones(9, device='cuda').shape)"
+    words = ("--json", tmp_path / "r.json", "--", PYTHON, "-c", code)
+    done = fathom.command("run", "--gpu", "rtx3090", *words, cwd=tmp_path, env={"TMPDIR": given})
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "r.json").read_text())["peak"]["allocated_bytes"] == 512
+    variables = {"TMPDIR": given, "FATHOM_CACHE": "/dev/null/cache"}
+    done = fathom.command("run", "--", "true", cwd=tmp_path, env=variables)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.json", "tmp"]
