@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, environment
@@ -154,3 +156,40 @@ def test_without_any_folder_for_the_cache_the_error_says_so(fathom):
     variables = {"FATHOM_CACHE": "/dev/null/cache", "TMPDIR": "/dev/null"}
     done = fathom.command("run", "--", PYTHON, SCRIPTS / "import_only.py", env=variables)
     assert done.returncode == 2 and "no folder for the cache" in done.stderr and "FATHOM_CACHE" in done.stderr
+
+
+def test_a_folder_whose_name_is_no_text_changes_no_verdict(tmp_path):
+    """On Linux a name is any bytes. The script runs out of memory there, and every output is written there."""
+    folder = os.fsencode(tmp_path) + b"/caf\xe9"
+    os.mkdir(folder)
+    with open(folder + b"/train.py", "w") as file:
+        file.write("import torch\nx = [torch.empty(1 << 28, device='cuda') for _ in range(40)]\n")
+    words = ["--json", "r.json", "--page", "p.html", "--markdown", "m.md", "--junit", "j.xml", "--out", "o"]
+    command = [FATHOM, "run", "--gpu", "rtx3090", *words, "--", PYTHON, "train.py"]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, timeout=120)
+    assert done.returncode == 1 and b"OutOfMemoryError" in done.stderr and b"panicked" not in done.stderr, done.stderr
+    with open(folder + b"/r.json") as file:
+        assert json.load(file)["verdict"] == "does_not_fit"
+    assert {b"p.html", b"m.md", b"j.xml", b"o"} <= set(os.listdir(folder))
+    command = [FATHOM, "run", "--", PYTHON, folder + b"/train.py"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2 and "error: an argument is not UTF-8\n\nhint: " in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("given", ["", "tmp"])
+def test_an_empty_or_relative_folder_for_temporary_files(fathom, tmp_path, given):
+    """An empty one is none; nothing is left in the working folder, nor lost where the script goes elsewhere."""
+    (tmp_path / "tmp").mkdir()
+    code = "import os, torch; os.chdir('/'); print(torch.ones(9, device='cuda').shape)"
+    words = ("--json", tmp_path / "r.json", "--", PYTHON, "-c", code)
+    done = fathom.command("run", "--gpu", "rtx3090", *words, cwd=tmp_path, env={"TMPDIR": given})
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "r.json").read_text())["peak"]["allocated_bytes"] == 512
+    substitute = Path("/tmp", f"fathom-cache-{os.getuid()}")
+    was_there = substitute.exists()
+    variables = {"TMPDIR": given, "FATHOM_CACHE": "/dev/null/cache"}
+    done = fathom.command("run", "--", "true", cwd=tmp_path, env=variables)
+    if not was_there:
+        shutil.rmtree(substitute, ignore_errors=True)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.json", "tmp"]

@@ -383,3 +383,15 @@ model(torch.ones(2, 8, device="cuda")).sum().backward()
     rows = {row["name"]: row["bytes"] for row in report["ledger"]}
     assert rows["nccl"] > 0 and rows["context"] == report["gpu"]["context_bytes"]
     assert report["floor_bytes"] <= report["peak"]["device_bytes"]
+
+
+def test_a_rank_that_failed_does_not_make_all_need_the_same(fathom):
+    code = """
+import os, torch
+weight = torch.zeros(1 << 20, device="cuda", requires_grad=True)
+if os.environ["RANK"] == "1":
+    raise SystemExit("no")
+torch.zeros(1 << 24, device="cuda")
+"""
+    done = fathom.command("run", *FLAGS, "--world-size", "2", "--ranks", "all", "--", PYTHON, "-c", code)
+    assert done.returncode == 3 and "need the same" not in done.stdout, done.stdout + done.stderr

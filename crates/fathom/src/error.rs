@@ -37,3 +37,11 @@ pub(crate) fn text(error: &anyhow::Error) -> String {
     }
     text
 }
+
+/// Of an argument that is no text: file names may be, and a report could not hold one.
+pub(crate) fn no_text() -> anyhow::Error {
+    Hinted::error(
+        "an argument is not UTF-8",
+        "if it names a file, start Fathom in the folder of that file, or rename it",
+    )
+}

@@ -45,6 +45,7 @@ mod world;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::cli::{Cli, Command};
 
@@ -52,7 +53,11 @@ fn main() -> ExitCode {
     if std::env::args_os().next().is_some_and(|name| name == session::KEEPER) {
         return ExitCode::from(u8::from(session::keep().is_err()));
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::InvalidUtf8 => return refuse(&error::no_text()),
+        Err(error) => error.exit(),
+    };
     let result = match cli.command {
         Command::Run(arguments) => commands::run(&arguments),
         Command::Check(arguments) => commands::check(&arguments),
@@ -69,9 +74,11 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            screen::say_styled(&error::text(&error));
-            ExitCode::from(2)
-        }
+        Err(error) => refuse(&error),
     }
+}
+
+fn refuse(error: &anyhow::Error) -> ExitCode {
+    screen::say_styled(&error::text(error));
+    ExitCode::from(2)
 }

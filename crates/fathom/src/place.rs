@@ -14,6 +14,14 @@ use anyhow::{Context, Result};
 
 use crate::error::Hinted;
 
+/// Where temporary files go. An empty `TMPDIR` is none, or they would come to lie in the working folder; a relative
+/// one is meant from here, also in processes that go elsewhere.
+pub(crate) fn temporary() -> PathBuf {
+    let folder = std::env::temp_dir();
+    let folder = if folder.as_os_str().is_empty() { PathBuf::from("/tmp") } else { folder };
+    std::path::absolute(&folder).unwrap_or(folder)
+}
+
 /// The library that is preloaded.
 pub(crate) fn phantom() -> Result<PathBuf> {
     library("libfathom_phantom.so")

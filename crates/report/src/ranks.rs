@@ -103,8 +103,12 @@ fn why_worst(ranks: &Ranks) -> Option<String> {
     let worst = ranks.rows.iter().find(|row| row.rank == ranks.worst)?;
     let least = ranks.rows.iter().min_by_key(|row| row.peaks[2])?;
     let more = worst.peaks[2].saturating_sub(least.peaks[2]);
-    if more == 0 {
+    if ranks.rows.iter().all(|row| row.peaks[2] == least.peaks[2]) {
         return Some("all of them need the same".to_owned());
+    }
+    // A rank that failed is the worst, though others got further and needed more.
+    if more == 0 {
+        return None;
     }
     let of = |row: &Rank, name: &str| {
         row.categories.iter().find(|(other, _)| *other == name).map_or(0, |(_, bytes)| *bytes)

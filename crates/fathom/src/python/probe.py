@@ -18,7 +18,7 @@ import sysconfig
 import urllib.parse
 
 # The letters of Python's own options in the command, and the folder that it puts first.
-OPTIONS, FIRST = json.loads(sys.argv[1])
+OPTIONS, FIRST = sys.argv[1:]
 
 # Files and folders on which the answers rest; some of them are not there.
 rests_on = set()
@@ -140,7 +140,19 @@ def main():
         "nvidia": [path for path in (os.path.join(part, "nvidia") for part in sys.path) if os.path.isdir(path)],
         "include": sysconfig.get_path("include"),
     }
-    print(json.dumps({**answers, "rests_on": sorted(rests_on)}))
+    seen = sorted(rests_on)
+    if not is_text(answers):
+        sys.exit("the name of a folder on its way to torch is not UTF-8")
+    print(json.dumps({**answers, "rests_on": seen if is_text(seen) else None}))
+
+
+def is_text(answers):
+    """Whether JSON can hold it: a name on Linux is any bytes, and Python's stand-ins for those are no text."""
+    try:
+        json.dumps(answers, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 main()

@@ -57,7 +57,8 @@ fn letters(options: &[String]) -> String {
 struct Answer {
     #[serde(flatten)]
     python: Python,
-    rests_on: Vec<PathBuf>,
+    /// `None` if there is a name among them that is no text: then nothing is kept.
+    rests_on: Option<Vec<PathBuf>>,
 }
 
 /// The same as it is kept.
@@ -76,7 +77,7 @@ impl Python {
             return Ok(python);
         }
         let Answer { python, rests_on } = ask(executable, start)?;
-        if let Some(file) = file {
+        if let (Some(file), Some(rests_on)) = (file, rests_on) {
             let seen = |path: PathBuf| {
                 let mark = mark(Aspect::Stamp, &path);
                 Seen(Aspect::Stamp, path, mark)
@@ -93,9 +94,11 @@ impl Python {
 }
 
 fn ask(executable: &Path, start: &Start) -> Result<Answer> {
-    let asked = serde_json::json!([start.options, start.first]).to_string();
+    // The folder as it is: its name need not be text.
+    let first = start.first.as_deref().unwrap_or(Path::new(""));
     let output = Command::new(executable)
-        .args(["-I", "-S", "-c", PROBE, &asked])
+        .args(["-I", "-S", "-c", PROBE, &start.options])
+        .arg(first)
         .stdin(Stdio::null())
         .output()
         .map_err(|error| {

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use super::signals;
 use super::tree::{self, Process};
 use crate::error::Hinted;
+use crate::place;
 
 /// All our folders are called so.
 const PREFIX: &str = "fathom-";
@@ -40,9 +41,10 @@ impl Folder {
     /// Makes one, for a purpose in a word; what others left behind is removed first.
     pub(crate) fn new(purpose: &str) -> Result<Folder> {
         signals::watch();
-        let place = std::env::temp_dir();
+        let place = place::temporary();
         sweep(&place);
-        let folder = tempfile::Builder::new().prefix(&format!("{PREFIX}{purpose}-")).tempdir();
+        let folder =
+            tempfile::Builder::new().prefix(&format!("{PREFIX}{purpose}-")).tempdir_in(&place);
         let made = folder.and_then(|folder| {
             let owner = own(folder.path())?;
             try_out(folder.path())?;

@@ -70,7 +70,7 @@ impl Trials {
         let launch = Launch::prepare(command)?;
         let apart = take_apart(command);
         let server = apart.as_ref().and_then(|words| {
-            let folder = std::env::temp_dir();
+            let folder = place::temporary();
             let start = launch.command(&words.start, settings, &folder);
             Server::start(start, &place::doorway().ok()?.join("warm.py"), &words.rest)
         });
