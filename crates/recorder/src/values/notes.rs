@@ -121,6 +121,14 @@ struct Given<'py> {
     version: Option<u64>,
 }
 
+/// Arguments of a call whose values do not matter to it.
+struct Targets<'py> {
+    /// Every element gets a new value.
+    overwritten: Vec<Bound<'py, PyAny>>,
+    /// It only says which kind and size the result is to have.
+    pattern: Option<Bound<'py, PyAny>>,
+}
+
 /// Positional and named arguments.
 type Kept = (Vec<Argument>, Vec<(String, Argument)>);
 
@@ -223,6 +231,31 @@ impl Ledger {
         Ok(true)
     }
 
+    /// What a tensor of the card's holds for a call; whatever the call does not look at counts as known.
+    fn held<'py>(
+        &self,
+        call: &Call<'_, 'py>,
+        name: &str,
+        (tensor, lies): (&Bound<'py, PyAny>, &Lies),
+        targets: &Targets<'py>,
+    ) -> PyResult<Option<Arc<Value>>> {
+        let undefined = || Some(Value::new(State::Undefined, lies.bytes));
+        let value = self.value_at(tensor.py(), lies)?;
+        if targets.overwritten.iter().any(|target| target.is(tensor))
+            && Geometry::of(&self.tensors, tensor)?.covers(lies.bytes)
+        {
+            if value.is_none() && self.tensors.elements(tensor)? != 0 {
+                self.adopt(lies.start);
+            }
+            return Ok(undefined());
+        }
+        let is_pattern = targets.pattern.as_ref().is_some_and(|pattern| pattern.is(tensor));
+        let is_of_no_matter = is_pattern
+            || value.is_none()
+                && (self.tensors.elements(tensor)? == 0 || call.only_writes(name, tensor));
+        Ok(if is_of_no_matter { undefined() } else { value })
+    }
+
     /// Before a call with a tensor of the card's among its arguments.
     pub(crate) fn before<'py>(&self, call: &Call<'_, 'py>) -> PyResult<Before<'py>> {
         let py = call.args.py();
@@ -230,8 +263,8 @@ impl Ledger {
         let mut given: Vec<Given<'py>> = Vec::new();
         let mut geometries = Vec::new();
         let (mut is_unknown, mut can_keep) = (false, true);
-        let overwritten = self.overwritten(call, &name)?;
-        let pattern = call.pattern(&name);
+        let targets =
+            Targets { overwritten: self.overwritten(call, &name)?, pattern: call.pattern(&name) };
         let mut look = |tensor: &Bound<'py, PyAny>| -> PyResult<Option<usize>> {
             let number = given.len();
             if !self.tensors.is_ordinary(tensor)? {
@@ -247,24 +280,7 @@ impl Ledger {
             let mut value = None;
             let mut geometry = None;
             if is_cuda {
-                value = self.value_at(py, &lies)?;
-                if self.tensors.elements(tensor)? == 0 {
-                    value.get_or_insert_with(|| Value::new(State::Undefined, lies.bytes));
-                }
-                if overwritten.iter().any(|target| target.is(tensor))
-                    && Geometry::of(&self.tensors, tensor)?.covers(lies.bytes)
-                {
-                    if value.is_none() {
-                        self.adopt(lies.start);
-                    }
-                    value = Some(Value::new(State::Undefined, lies.bytes));
-                }
-                if pattern.as_ref().is_some_and(|pattern| pattern.is(tensor)) {
-                    value = Some(Value::new(State::Undefined, lies.bytes));
-                }
-                if value.is_none() && call.only_writes(&name, tensor) {
-                    value = Some(Value::new(State::Undefined, lies.bytes));
-                }
+                value = self.held(call, &name, (tensor, &lies), &targets)?;
                 is_unknown |= value.is_none();
                 if value.is_some() {
                     geometry = Some(Geometry::of(&self.tensors, tensor)?);
