@@ -118,6 +118,15 @@ def test_a_failure_after_unknown_values_says_so_first(run):
     assert "AssertionError: there must be five" in report["headline"]
 
 
+def test_many_places_are_few_lines(run):
+    """As where points are pruned from every parameter by the same mask."""
+    again = "".join(f"kept{number} = rows[layer.weight.grad.sum() * rows[:, {number}] > 0]\n" for number in range(9))
+    report, _ = run(MASK + again, "--assume", "least")
+    said = [text for text in report["warnings"] if "asks for values that are not known" in text]
+    assert len(report["decisions"]) == 10 and len(said) == 4
+    assert "6 other places do so too: `decisions` of --json has them all" in report["warnings"]
+
+
 def test_ordinary_scripts_decide_nothing(fathom):
     """Losses, accuracy, norms, checks, the best model so far, a checkpoint."""
     report, done = fathom(PYTHON, SCRIPTS / "ordinary.py", flags=("--gpu", "rtx3090", "--steps", "0", "--record", "off"))

@@ -26,6 +26,9 @@ use crate::visible;
 /// Exit code of a run that was broken off.
 pub(crate) const UNFINISHED: i32 = 4;
 
+/// Places with a sentence of their own where values that are not known decide something.
+const PLACES: usize = 4;
+
 /// The signal of `abort()`.
 const ABORT: i32 = 6;
 
@@ -118,7 +121,7 @@ fn add_held(run: &mut Run, folder: &Path, main: &Seen, settings: &Settings) {
 fn add_decisions(run: &mut Run, process: &Process) {
     let decisions = process.decisions.iter().map(Decision::from);
     (run.modelled, run.decisions) = decisions.partition(|decision| decision.why == "modelled");
-    run.warnings.extend(run.decisions.iter().map(decided));
+    run.warnings.extend(all_decided(&run.decisions));
     run.notes.extend(can_be_said(run));
     run.notes.extend(run.modelled.first().map(|first| modelled(first, run.modelled.len())));
 }
@@ -136,7 +139,7 @@ pub(crate) fn allocations(folder: &Path) -> Vec<(u64, u64)> {
 
 /// What is unknown moves nothing: that is said once instead of line by line.
 pub(crate) fn settle(run: &mut Run) {
-    let said: Vec<String> = run.decisions.iter().map(decided).collect();
+    let said = all_decided(&run.decisions);
     run.warnings.retain(|warning| !said.contains(warning));
     let hint = can_be_said(run);
     run.notes.retain(|note| Some(note) != hint.as_ref());
@@ -170,6 +173,17 @@ fn modelled(first: &Decision, count: usize) -> String {
     };
     let with = "is computed with the weights of the first step, also in later ones (modelled)";
     format!("what {first}{others} gives {with}")
+}
+
+/// What was decided without knowing: the first places each in a sentence, the others in one.
+fn all_decided(decisions: &[Decision]) -> Vec<String> {
+    let shown = if decisions.len() <= PLACES + 1 { decisions.len() } else { PLACES };
+    let mut said: Vec<String> = decisions.iter().take(shown).map(decided).collect();
+    if shown < decisions.len() {
+        let others = decisions.len() - shown;
+        said.push(format!("{others} other places do so too: `decisions` of --json has them all"));
+    }
+    said
 }
 
 /// What was decided without knowing, as a sentence.

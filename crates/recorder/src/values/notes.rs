@@ -121,6 +121,14 @@ struct Given<'py> {
     version: Option<u64>,
 }
 
+/// Arguments of a call whose values do not matter to it.
+struct Targets<'py> {
+    /// Every element gets a new value.
+    overwritten: Vec<Bound<'py, PyAny>>,
+    /// It only says which kind and size the result is to have.
+    pattern: Option<Bound<'py, PyAny>>,
+}
+
 /// Positional and named arguments.
 type Kept = (Vec<Argument>, Vec<(String, Argument)>);
 
@@ -225,6 +233,31 @@ impl Ledger {
         Ok(true)
     }
 
+    /// What a tensor of the card's holds for a call; whatever the call does not look at counts as known.
+    fn held<'py>(
+        &self,
+        call: &Call<'_, 'py>,
+        name: &str,
+        (tensor, lies): (&Bound<'py, PyAny>, &Lies),
+        targets: &Targets<'py>,
+    ) -> PyResult<Option<Arc<Value>>> {
+        let undefined = || Some(Value::new(State::Undefined, lies.bytes));
+        let value = self.value_at(tensor.py(), lies)?;
+        if targets.overwritten.iter().any(|target| target.is(tensor))
+            && Geometry::of(&self.tensors, tensor).is_ok_and(|own| own.covers(lies.bytes))
+        {
+            if value.is_none() && self.tensors.elements(tensor)? != 0 {
+                self.adopt(lies.start);
+            }
+            return Ok(undefined());
+        }
+        let is_pattern = targets.pattern.as_ref().is_some_and(|pattern| pattern.is(tensor));
+        let is_of_no_matter = is_pattern
+            || value.is_none()
+                && (self.tensors.elements(tensor)? == 0 || call.only_writes(name, tensor));
+        Ok(if is_of_no_matter { undefined() } else { value })
+    }
+
     /// Before a call with a tensor of the card's among its arguments.
     pub(crate) fn before<'py>(&self, call: &Call<'_, 'py>) -> PyResult<Before<'py>> {
         let py = call.args.py();
@@ -232,7 +265,8 @@ impl Ledger {
         let mut given: Vec<Given<'py>> = Vec::new();
         let mut geometries = Vec::new();
         let (mut is_unknown, mut is_followed, mut can_keep) = (false, false, true);
-        let overwritten = self.overwritten(call, &name)?;
+        let targets =
+            Targets { overwritten: self.overwritten(call, &name)?, pattern: call.pattern(&name) };
         let mut look = |tensor: &Bound<'py, PyAny>| -> PyResult<Option<usize>> {
             let number = given.len();
             if !self.tensors.is_ordinary(tensor)? {
@@ -249,7 +283,9 @@ impl Ledger {
             let mut value = None;
             let mut geometry = None;
             if is_cuda {
-                (value, geometry) = self.held(call, &name, (tensor, &lies), &overwritten)?;
+                value = self.held(call, &name, (tensor, &lies), &targets)?;
+                // A nested tensor has no sizes.
+                geometry = value.as_ref().and_then(|_| Geometry::of(&self.tensors, tensor).ok());
                 is_unknown |= geometry.is_none();
             } else if self.is_unknown_of_host(&lies) {
                 is_unknown = true;
@@ -281,37 +317,6 @@ impl Ledger {
         let seed = if is_random && can_keep { self.seed(py, call)? } else { None };
         let kept = can_keep.then_some((args, named));
         Ok(Before { name, given, kept, geometries, is_unknown, is_followed, seed })
-    }
-
-    /// What a tensor of the card's holds as far as a call is concerned, and where; without a place nothing is known.
-    fn held<'py>(
-        &self,
-        call: &Call<'_, 'py>,
-        name: &str,
-        (tensor, lies): (&Bound<'py, PyAny>, &Lies),
-        overwritten: &[Bound<'py, PyAny>],
-    ) -> PyResult<(Option<Arc<Value>>, Option<Geometry>)> {
-        let undefined = || Value::new(State::Undefined, lies.bytes);
-        // A nested tensor has no sizes.
-        let whole = || Geometry::of(&self.tensors, tensor);
-        let mut value = self.value_at(tensor.py(), lies)?;
-        if self.tensors.elements(tensor)? == 0 {
-            value.get_or_insert_with(undefined);
-        }
-        if overwritten.iter().any(|target| target.is(tensor))
-            && whole().is_ok_and(|geometry| geometry.covers(lies.bytes))
-        {
-            if value.is_none() {
-                self.adopt(lies.start);
-            }
-            value = Some(undefined());
-        }
-        let is_pattern = || call.pattern(name).is_some_and(|pattern| pattern.is(tensor));
-        if value.is_none() && call.only_writes(name, tensor) || is_pattern() {
-            value = Some(undefined());
-        }
-        let geometry = if value.is_some() { whole().ok() } else { None };
-        Ok((value, geometry))
     }
 
     /// After it: results are known if all that it was given was.
