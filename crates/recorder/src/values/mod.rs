@@ -7,8 +7,11 @@
 
 mod arguments;
 mod cost;
+mod evaluation;
+mod flats;
 mod geometry;
 mod ledger;
+mod methods;
 mod notes;
 mod plan;
 mod reads;
