@@ -11,6 +11,7 @@ def fresh():
     """An empty cache and peaks that start at zero."""
     gc.collect()
     torch.cuda.synchronize()
+    torch._C._cuda_clearCublasWorkspaces()  # one for each stream that some test has used
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     yield

@@ -173,6 +173,10 @@ impl Ledger {
 
     /// A tensor of the host's holds what is not known.
     fn lose_host(&self, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+        // A fake tensor, or one of a class of its own, has no memory to speak of.
+        if !self.tensors.is_ordinary(tensor)? {
+            return Ok(());
+        }
         self.arrive(tensor, None)
     }
 
