@@ -13,14 +13,10 @@
 //! Arguments after a semicolon are checked and not handed on. Trailing arguments that nobody looks at
 //! are left out of a row: the C calling convention lets a callee ignore them.
 
-pub mod cards;
 pub mod checked;
 pub mod coverage;
-pub mod environment;
 pub mod handles;
-pub mod status;
 pub mod types;
-pub mod work;
 
 mod cublas;
 mod cuda;

@@ -3,9 +3,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use contract::work::Work;
 use cuda_abi::handles::Kind;
 use cuda_abi::types::{Address, Handle, MatmulHeuristic};
-use cuda_abi::work::Work;
 
 use crate::config;
 use crate::error::{Answer, Failure};

@@ -1,4 +1,4 @@
-//! The cards that all processes of a run share (see `cuda_abi::cards`): who holds how much, and the most
+//! The cards that all processes of a run share (see `contract::cards`): who holds how much, and the most
 //! that was ever held at once.
 //!
 //! There is no daemon. Whoever changes the page has its turn, in microseconds; the turn of a process that
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cuda_abi::cards::{Cards, FILE, MAGIC, MAX_PROCESSES, Row};
+use contract::cards::{Cards, FILE, MAGIC, MAX_PROCESSES, Row};
 
 use crate::config;
 use crate::error::Failure;

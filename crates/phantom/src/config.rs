@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use cuda_abi::environment as name;
+use contract::environment as name;
 use gpus::Card;
 
 /// The settings of this process.

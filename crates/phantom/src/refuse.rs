@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Mutex;
 
+use contract::environment;
+
 use crate::error::{Failure, Library};
 use crate::{config, status};
 
@@ -37,7 +39,7 @@ fn note(name: &str) {
         eprintln!("fathom: `{name}` is not simulated; the call returns \"not supported\"");
     }
     if config::get().strict {
-        eprintln!("fathom: stopping at `{name}` because FATHOM_STRICT is set");
+        eprintln!("fathom: stopping at `{name}` because {} is set", environment::STRICT);
         std::process::abort();
     }
 }

@@ -1,4 +1,4 @@
-//! This process's status page (see `cuda_abi::status`): a shared file, or memory where no run is.
+//! This process's status page (see `contract::status`): a shared file, or memory where no run is.
 
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Mutex, Once};
 
-use cuda_abi::status::{COMMAND_BYTES, MAGIC, NOTES_BYTES, Status};
-use cuda_abi::work::{Source, Work};
+use contract::status::{COMMAND_BYTES, MAGIC, NOTES_BYTES, Status};
+use contract::work::{Source, Work};
 
 use crate::state::lock;
 use crate::{cards, config};

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::fs::File;
 use std::os::fd::{FromRawFd, IntoRawFd};
 
-use cuda_abi::status::MAX_DEVICES;
+use contract::status::MAX_DEVICES;
 use cuda_abi::types::{Address, VirtualProperties};
 
 use crate::arena::{PAGE, granted};

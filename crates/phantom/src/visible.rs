@@ -4,8 +4,8 @@
 //! Without `FATHOM_DEVICES` nobody has said how many cards the machine has: it has those that the
 //! variable names, so that a script which chooses card 3 by itself finds one.
 
-use cuda_abi::environment as name;
-use cuda_abi::status::MAX_DEVICES;
+use contract::environment as name;
+use contract::status::MAX_DEVICES;
 
 use crate::device::uuid_text;
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use cuda_abi::work::Work;
+use contract::work::Work;
 
 use crate::state::lock;
 

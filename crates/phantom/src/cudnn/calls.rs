@@ -2,8 +2,8 @@
 
 use std::ffi::c_int;
 
+use contract::work::Work;
 use cuda_abi::types::{Address, Handle};
-use cuda_abi::work::Work;
 
 use crate::error::Answer;
 use crate::workspaces;

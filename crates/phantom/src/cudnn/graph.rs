@@ -7,7 +7,7 @@
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cuda_abi::work::Source;
+use contract::work::Source;
 
 use super::digest::Digest;
 use super::real::Twin;

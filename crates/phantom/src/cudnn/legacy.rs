@@ -7,8 +7,8 @@
 
 use std::ffi::c_int;
 
+use contract::work::{Source, Work};
 use cuda_abi::types::{Address, Handle};
-use cuda_abi::work::{Source, Work};
 
 use super::descriptor;
 use crate::error::{Answer, Failure};

@@ -15,7 +15,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use cuda_abi::work::Work;
+use contract::work::Work;
 
 use super::answers::Reply;
 use super::descriptor::bytes_of;

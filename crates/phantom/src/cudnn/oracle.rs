@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
-use cuda_abi::work::Source as By;
+use contract::work::Source as By;
 
 use super::answers::{Answers, Reply, sealed, unsealed};
 use super::digest::Digest;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Mutex;
 
+use contract::work::{Source, Work};
 use cuda_abi::types::{Address, Handle};
-use cuda_abi::work::{Source, Work};
 
 use super::descriptor::{self, Shape, bytes_of};
 use crate::error::{Answer, Failure};

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 use crate::work::{KINDS, WorkReading, WorkStatus};
+use crate::{NoPage, check_page};
 
 /// How many cards one process can have.
 pub const MAX_DEVICES: usize = 16;
@@ -24,7 +25,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"FATHOM02");
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct DeviceStatus {
-    /// One more than its number in the machine (`cuda_abi::cards`); 0 if the process does not see it.
+    /// One more than its number in the machine ([`crate::cards`]); 0 if the process does not see it.
     pub card: AtomicU64,
     /// Memory this process holds now, without its context.
     pub used: AtomicU64,
@@ -107,14 +108,16 @@ pub struct DeviceReading {
 }
 
 impl Reading {
-    /// Reads the bytes of a page; `None` if they are not one.
-    pub fn parse(bytes: &[u8]) -> Option<Reading> {
+    /// Reads the bytes of a page.
+    pub fn parse(bytes: &[u8]) -> Result<Reading, NoPage> {
+        check_page(bytes, MAGIC, size_of::<Status>())?;
+        Reading::fields(bytes).ok_or(NoPage::Short)
+    }
+
+    fn fields(bytes: &[u8]) -> Option<Reading> {
         use std::mem::{offset_of, size_of};
         let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let short = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        if long(offset_of!(Status, magic))? != MAGIC {
-            return None;
-        }
         let mut devices = Vec::new();
         for index in 0..MAX_DEVICES {
             let at = offset_of!(Status, devices) + index * size_of::<DeviceStatus>();
@@ -158,5 +161,21 @@ impl Reading {
             work,
             notes: text(offset_of!(Status, notes_length), offset_of!(Status, notes), NOTES_BYTES)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_cannot_be_read_says_why() {
+        let mut bytes = vec![0; size_of::<Status>()];
+        assert_eq!(Reading::parse(&bytes), Err(NoPage::Unused));
+        bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
+        assert_eq!(Reading::parse(&bytes).unwrap().devices.len(), MAX_DEVICES);
+        assert_eq!(Reading::parse(&bytes[..bytes.len() - 1]), Err(NoPage::Short));
+        bytes[..8].copy_from_slice(b"FATHOM99");
+        assert_eq!(Reading::parse(&bytes), Err(NoPage::Foreign));
     }
 }

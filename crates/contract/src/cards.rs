@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::status::MAX_DEVICES;
+use crate::{NoPage, check_page};
 
 /// Name of the file in the run's folder.
 pub const FILE: &str = "phantom.cards";
@@ -98,13 +99,15 @@ pub struct ShareReading {
 }
 
 impl PeakReading {
-    /// The peaks of all cards in the bytes of a page; `None` if they are not one.
-    pub fn parse(bytes: &[u8]) -> Option<Vec<PeakReading>> {
+    /// The peaks of all cards in the bytes of a page.
+    pub fn parse(bytes: &[u8]) -> Result<Vec<PeakReading>, NoPage> {
+        check_page(bytes, MAGIC, size_of::<Cards>())?;
+        PeakReading::fields(bytes).ok_or(NoPage::Short)
+    }
+
+    fn fields(bytes: &[u8]) -> Option<Vec<PeakReading>> {
         use std::mem::{offset_of, size_of};
         let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        if long(offset_of!(Cards, magic))? != MAGIC || bytes.len() < size_of::<Cards>() {
-            return None;
-        }
         let share = |at: usize| {
             Some(ShareReading {
                 pid: long(at + offset_of!(Share, pid))? as u32,
@@ -132,7 +135,7 @@ mod tests {
     fn a_page_is_read_as_it_was_written() {
         use std::mem::{offset_of, size_of};
         let mut bytes = vec![0; size_of::<Cards>()];
-        assert_eq!(PeakReading::parse(&bytes), None);
+        assert_eq!(PeakReading::parse(&bytes), Err(NoPage::Unused));
         let mut put =
             |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
         put(0, MAGIC);
@@ -145,6 +148,6 @@ mod tests {
         let shares = vec![ShareReading { pid: 7, context: 10, used: 50 }];
         assert_eq!((peaks.len(), &peaks[2]), (MAX_DEVICES, &PeakReading { bytes: 60, shares }));
         assert_eq!(peaks[0], PeakReading::default());
-        assert_eq!(PeakReading::parse(&bytes[..100]), None);
+        assert_eq!(PeakReading::parse(&bytes[..100]), Err(NoPage::Short));
     }
 }

@@ -1,0 +1,37 @@
+//! `levers.<pid>.json`: where the changes took hold that `fit` tries inside of a script.
+
+use super::File;
+use super::shape::records;
+
+impl File for Levers {
+    const KIND: &'static str = "levers";
+    const TELLS: &'static str = "where the levers of this trial took hold";
+}
+
+records! {
+    /// What became of all that were asked for.
+    Levers {
+        /// One row each.
+        levers: Vec<Lever>,
+    }
+
+    /// One lever.
+    Lever {
+        /// Its name.
+        lever: String,
+        /// Whether it took hold, and may count.
+        applied: bool,
+        /// Why not.
+        reason: Option<String>,
+        /// What was changed: paths of modules, classes of optimizers.
+        sites: Vec<String>,
+        /// `file:line` of the code that the change belongs to.
+        places: Vec<String>,
+        /// Whether the model has BatchNorm that it would meet.
+        meets_batch_norm: bool,
+        /// The change of the code that it stands for.
+        change: String,
+        /// The script's batch size, if the lever is about it.
+        batch: Option<u32>,
+    }
+}

@@ -1,0 +1,314 @@
+"""What the processes of a run tell each other: variables, names of files, and what is in them.
+
+Generated from `crates/contract` (`UPDATE_GOLDEN=1 cargo test -p contract`): do not edit. Each function gives a
+dictionary as the command reads it; what is a file by itself says its schema.
+"""
+
+from __future__ import annotations
+
+# Variables of the environment: docs/reference/environment.md.
+GPU = "FATHOM_GPU"
+MEMORY = "FATHOM_MEMORY"
+USED = "FATHOM_USED"
+DEVICES = "FATHOM_DEVICES"
+TIMEOUT = "FATHOM_TIMEOUT"
+BUDGET = "FATHOM_BUDGET"
+BASELINE = "FATHOM_BASELINE"
+MARGIN = "FATHOM_MARGIN"
+WORLD_SIZE = "FATHOM_WORLD_SIZE"
+RANK = "FATHOM_RANK"
+LETTERS = "FATHOM_LETTERS"
+CUDA = "FATHOM_CUDA"
+CUDNN = "FATHOM_CUDNN"
+CUDNN_VERSION = "FATHOM_CUDNN_VERSION"
+CACHE = "FATHOM_CACHE"
+RUN = "FATHOM_RUN"
+STEPS = "FATHOM_STEPS"
+VALUES = "FATHOM_VALUES"
+VALUE_SECONDS = "FATHOM_VALUE_SECONDS"
+VALUE_BYTES = "FATHOM_VALUE_BYTES"
+ASSUME = "FATHOM_ASSUME"
+SEED = "FATHOM_SEED"
+EVENTS = "FATHOM_EVENTS"
+RECORD = "FATHOM_RECORD"
+SOURCES = "FATHOM_SOURCES"
+LEVERS = "FATHOM_LEVERS"
+FLOPS = "FATHOM_FLOPS"
+STRICT = "FATHOM_STRICT"
+TRACE = "FATHOM_TRACE"
+DOORWAY = "FATHOM_DOORWAY"
+RECORDER = "FATHOM_RECORDER"
+PYTEST_OUTCOME = "FATHOM_PYTEST_OUTCOME"
+
+# A folder that goes with its process.
+OWNER_FILE = "owner"
+FOLDER_SCHEMA = "fathom.folder/1"
+
+# What a trial sees, a line of JSON each: docs/reference/files.md.
+SOURCES_SCHEMA = "fathom.sources/1"
+
+Process = dict[str, object]
+Device = dict[str, object]
+Moment = dict[str, object]
+Refusal = dict[str, object]
+Decided = dict[str, object]
+Fault = dict[str, object]
+End = dict[str, object]
+Levers = dict[str, object]
+Lever = dict[str, object]
+Flops = dict[str, object]
+Waits = dict[str, object]
+Unanswered = dict[str, object]
+
+
+def sources_file(pid: int) -> str:
+    return f"sources.{pid}"
+
+
+def process_file(pid: int) -> str:
+    return f"process.{pid}.json"
+
+
+def process(
+    *,
+    pid: int,
+    python: str,
+    torch: str,
+    cuda: str | None = None,
+    cudnn: int,
+    architectures: list[str],
+    steps: int,
+    steps_of_all: int,
+    devices: list[Device],
+    refusals: list[Refusal],
+    refusal_count: int,
+    decisions: list[Decided],
+    faults: list[Fault],
+    end: End | None = None,
+) -> Process:
+    """What was seen of one process."""
+    return {
+        "schema": "fathom.process/1",
+        "pid": pid,
+        "python": python,
+        "torch": torch,
+        "cuda": cuda,
+        "cudnn": cudnn,
+        "architectures": architectures,
+        "steps": steps,
+        "steps_of_all": steps_of_all,
+        "devices": devices,
+        "refusals": refusals,
+        "refusal_count": refusal_count,
+        "decisions": decisions,
+        "faults": faults,
+        "end": end,
+    }
+
+
+def device(
+    *,
+    device: int,
+    allocated: Moment | None = None,
+    reserved: Moment | None = None,
+    requested: Moment | None = None,
+    total_bytes: int,
+) -> Device:
+    """A card as PyTorch saw it."""
+    return {
+        "device": device,
+        "allocated": allocated,
+        "reserved": reserved,
+        "requested": requested,
+        "total_bytes": total_bytes,
+    }
+
+
+def moment(
+    *,
+    bytes: int,
+    phase: str,
+    step: int,
+) -> Moment:
+    """A peak and when it was."""
+    return {
+        "bytes": bytes,
+        "phase": phase,
+        "step": step,
+    }
+
+
+def refusal(
+    *,
+    device: int,
+    tried_bytes: int,
+    free_bytes: int,
+    phase: str,
+    step: int,
+    steps_done: int,
+    file: str | None = None,
+    line: int | None = None,
+) -> Refusal:
+    """A request that could not be met."""
+    return {
+        "device": device,
+        "tried_bytes": tried_bytes,
+        "free_bytes": free_bytes,
+        "phase": phase,
+        "step": step,
+        "steps_done": steps_done,
+        "file": file,
+        "line": line,
+    }
+
+
+def decided(
+    *,
+    operator: str,
+    why: str,
+    assumed: str,
+    file: str | None = None,
+    line: int | None = None,
+    library_file: str | None = None,
+    library_line: int | None = None,
+    count: int,
+) -> Decided:
+    """Something that the script decided by values which are not known."""
+    return {
+        "operator": operator,
+        "why": why,
+        "assumed": assumed,
+        "file": file,
+        "line": line,
+        "library_file": library_file,
+        "library_line": library_line,
+        "count": count,
+    }
+
+
+def fault(
+    *,
+    loss: str,
+    error: str,
+    place: str,
+    phase: str | None = None,
+    step: int | None = None,
+) -> Fault:
+    """An error of ours."""
+    return {
+        "loss": loss,
+        "error": error,
+        "place": place,
+        "phase": phase,
+        "step": step,
+    }
+
+
+def end(
+    *,
+    kind: str,
+    message: str | None = None,
+    type: str | None = None,
+    file: str | None = None,
+    line: int | None = None,
+) -> End:
+    """How a process ended."""
+    return {
+        "kind": kind,
+        "message": message,
+        "type": type,
+        "file": file,
+        "line": line,
+    }
+
+
+def levers_file(pid: int) -> str:
+    return f"levers.{pid}.json"
+
+
+def levers(
+    *,
+    levers: list[Lever],
+) -> Levers:
+    """What became of all that were asked for."""
+    return {
+        "schema": "fathom.levers/1",
+        "levers": levers,
+    }
+
+
+def lever(
+    *,
+    lever: str,
+    applied: bool,
+    reason: str | None = None,
+    sites: list[str],
+    places: list[str],
+    meets_batch_norm: bool,
+    change: str,
+    batch: int | None = None,
+) -> Lever:
+    """One lever."""
+    return {
+        "lever": lever,
+        "applied": applied,
+        "reason": reason,
+        "sites": sites,
+        "places": places,
+        "meets_batch_norm": meets_batch_norm,
+        "change": change,
+        "batch": batch,
+    }
+
+
+def flops_file(pid: int) -> str:
+    return f"flops.{pid}.json"
+
+
+def flops(
+    *,
+    flops: dict[str, int],
+    changing: list[str],
+) -> Flops:
+    """Counts of one process."""
+    return {
+        "schema": "fathom.flops/1",
+        "flops": flops,
+        "changing": changing,
+    }
+
+
+def waits_file(pid: int) -> str:
+    return f"waits.{pid}.json"
+
+
+def waits(
+    *,
+    rank: int,
+    sender: int,
+    letter: str,
+    call: str,
+) -> Waits:
+    """A rank that needs what only another knows, which has not run yet."""
+    return {
+        "schema": "fathom.waits/1",
+        "rank": rank,
+        "sender": sender,
+        "letter": letter,
+        "call": call,
+    }
+
+
+def unanswered_file(pid: int) -> str:
+    return f"unanswered.{pid}.json"
+
+
+def unanswered(
+    *,
+    message: str,
+) -> Unanswered:
+    """A call that only other ranks could answer."""
+    return {
+        "schema": "fathom.unanswered/1",
+        "message": message,
+    }
