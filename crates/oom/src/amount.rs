@@ -77,14 +77,14 @@ impl Amount {
         let whole = bytes.iter().take_while(|byte| is_digit(byte) || **byte == b',').count();
         let mut end = whole;
         if bytes.get(end) == Some(&b'.') {
-            let digits = bytes[end + 1..].iter().take_while(|byte| is_digit(byte)).count();
+            let digits = bytes.iter().skip(end + 1).take_while(|byte| is_digit(byte)).count();
             // NumPy writes `201. GiB`; a point before anything else ends a sentence.
             let is_unit = |rest: &str| UNITS.iter().any(|(name, _)| rest.starts_with(name));
             if digits != 0 || is_unit(&text[end + 1..]) {
                 end += 1 + digits;
             }
         }
-        if whole == 0 || bytes[0] == b',' || 24 < end {
+        if whole == 0 || bytes.first() == Some(&b',') || 24 < end {
             return None;
         }
         let rest = &text[end..];

@@ -156,7 +156,8 @@ fn on_card(account: &Account, balance: &mut Balance) {
     let reserved = figures.reserved.unwrap_or(Amount::exactly(0));
     let this = figures.this_process.or_else(|| {
         balance.this_process = own(account, reserved);
-        balance.this_process.map(|index| account.processes[index].memory)
+        let own = balance.this_process.and_then(|index| account.processes.get(index));
+        own.map(|process| process.memory)
     });
     if let Some(this) = this {
         let outside = this.minus(reserved);

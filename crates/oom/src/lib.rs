@@ -13,6 +13,9 @@
 //! Texts round: a number is an [`Amount`], the bytes it can stand for. Whatever is said of it holds for
 //! all of them, or is said to be open.
 
+// A text may come from anyone: nothing in it may make this panic.
+#![warn(clippy::unwrap_used, clippy::indexing_slicing)]
+
 pub mod account;
 pub mod advice;
 pub mod amount;

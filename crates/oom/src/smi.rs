@@ -67,7 +67,7 @@ impl Reader {
             let mig = cells.get(1).and_then(|cell| mig(cell));
             self.is_below_mig = mig.is_some();
             let (device, card) = mig.or_else(|| self.name.take()).unzip();
-            account.device = device.or_else(|| bracketed(cells[0]));
+            account.device = device.or_else(|| bracketed(cells.first()?));
             account.card = card.unwrap_or_default();
             account.figures.used = Some(used);
             account.figures.capacity = Some(total);
@@ -85,7 +85,7 @@ impl Reader {
     }
 
     fn process(&mut self, device: u32, process: Process) {
-        let mut cards = self.accounts[self.earlier..].iter_mut();
+        let mut cards = self.accounts.iter_mut().skip(self.earlier);
         if let Some(account) = cards.find(|account| account.device == Some(device)) {
             account.processes.push(process);
         }

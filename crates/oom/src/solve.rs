@@ -66,6 +66,8 @@ const KEPT: usize = 6;
 const WORK: u64 = 1_000_000;
 /// Dimensions that are looked at, of more than that the first.
 const DIMS: usize = 24;
+/// What each of [`DTYPES`] costs: the less a tensor is likely to be of it, the more.
+const UNLIKELY: [u32; DTYPES.len()] = [0, 0, 3, 3, 6];
 /// Candidates that are collected before the best are chosen.
 const COLLECTED: usize = 10_000;
 /// Up to this many, each dimension was given on purpose: one that is left out counts against.
@@ -132,9 +134,7 @@ struct Search<'a> {
     dims: &'a [Dim],
     factors: &'a [u64],
     most: u64,
-    /// The powers each dimension may have.
-    allowed: Vec<&'static [u32]>,
-    /// The power of each dimension so far.
+    /// The powers of the dimensions down to the one that is tried.
     powers: Vec<u32>,
     found: Vec<Candidate>,
     combinations: u64,
@@ -149,8 +149,7 @@ impl<'a> Search<'a> {
             dims,
             factors,
             most,
-            allowed: dims.iter().map(Dim::powers).collect(),
-            powers: vec![0; dims.len()],
+            powers: Vec::with_capacity(dims.len()),
             found: Vec::new(),
             combinations: 0,
             fitting: 0,
@@ -168,18 +167,18 @@ impl<'a> Search<'a> {
             }
             return;
         };
-        for power in [0].iter().chain(self.allowed[next]) {
+        for power in [0].iter().chain(dim.powers()) {
             let part = dim.value.checked_pow(*power).and_then(|part| part.checked_mul(product));
             // No product of more dimensions becomes smaller again.
             let Some(part) = part.filter(|part| *part <= self.most) else { continue };
-            self.powers[next] = *power;
+            self.powers.push(*power);
             self.descend(next + 1, part);
+            self.powers.pop();
         }
-        self.powers[next] = 0;
     }
 
     fn weigh(&mut self, product: u64) {
-        for (rank, dtype) in DTYPES.iter().enumerate() {
+        for (dtype, unlikely) in DTYPES.iter().zip(UNLIKELY) {
             for factor in self.factors {
                 let bytes =
                     product.checked_mul(dtype.bytes).and_then(|all| all.checked_mul(*factor));
@@ -187,7 +186,7 @@ impl<'a> Search<'a> {
                 let Some(bytes) = bytes.filter(|bytes| fits(*bytes)) else { continue };
                 self.fitting += 1;
                 if self.found.len() < COLLECTED {
-                    let cost = [0, 0, 3, 3, 6][rank] + u32::from(*factor != 1) * 3;
+                    let cost = unlikely + u32::from(*factor != 1) * 3;
                     self.found.push(self.candidate(*dtype, *factor, bytes, cost));
                 }
             }

@@ -11,6 +11,9 @@
 //! - [`mod@file`]: compact, checked, written while the script runs;
 //! - [`text`]: one event per line, for people and tests.
 
+// A file may come from anyone: no number in it may make this panic.
+#![warn(clippy::unwrap_used, clippy::indexing_slicing)]
+
 pub mod event;
 pub mod facts;
 pub mod file;

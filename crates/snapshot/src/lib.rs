@@ -7,6 +7,9 @@
 //!
 //! [`to_recordings`] and [`from_recording`] go between a snapshot and what Fathom replays and explains.
 
+// A file may come from anyone: no number in it may make this panic.
+#![warn(clippy::unwrap_used, clippy::indexing_slicing)]
+
 mod convert;
 mod error;
 mod model;

@@ -107,7 +107,8 @@ impl Interner {
     pub fn string(&mut self, text: &str) -> StringId {
         let next = self.tables.strings.len();
         let row = *self.strings.entry(self.hasher.hash_one(text)).or_insert(next as u32) as usize;
-        if row != next && *self.tables.strings[row] == *text {
+        // A row that is `next` is not there yet.
+        if self.tables.strings.get(row).is_some_and(|known| **known == *text) {
             return StringId::new(row);
         }
         self.tables.strings.push(text.into());

@@ -17,17 +17,20 @@ pub(super) struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// The first chunk of `bytes`, which begin at `offset` of the file; `None` if they end before it
-    /// does, as after a kill.
-    pub(super) fn first(bytes: &'a [u8], offset: u64) -> Option<Result<Chunk<'a>, Error>> {
+    /// The first chunk of `bytes`, which begin at `offset` of the file, and what follows it; `None` if they
+    /// end before it does, as after a kill.
+    pub(super) fn first(
+        bytes: &'a [u8],
+        offset: u64,
+    ) -> Option<Result<(Chunk<'a>, &'a [u8]), Error>> {
         let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
         let (tag, _) = bytes.split_first_chunk::<4>()?;
-        let payload = rest.get(..u32_at(header, 4) as usize)?;
+        let (payload, rest) = rest.split_at_checked(u32_at(header, 4) as usize)?;
         let chunk = Chunk { tag, offset: offset + HEADER as u64, payload };
         if checksum(tag, payload) != u32_at(header, 8) {
             return Some(Err(Error::Damaged { offset, tag: chunk.name() }));
         }
-        Some(Ok(chunk))
+        Some(Ok((chunk, rest)))
     }
 
     /// The tag for people.
@@ -71,20 +74,26 @@ fn checksum(tag: &[u8; 4], payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
+/// The bytes of a number inside a row; zeros beyond its end, where no row of checked length is read.
+#[inline]
+fn bytes_at<const N: usize>(row: &[u8], at: usize) -> [u8; N] {
+    row.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
+}
+
 /// A number inside a row; the caller knows that the row is long enough.
 #[inline]
 pub(super) fn u16_at(row: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes(std::array::from_fn(|index| row[at + index]))
+    u16::from_le_bytes(bytes_at(row, at))
 }
 
 /// As [`u16_at`].
 #[inline]
 pub(super) fn u32_at(row: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(std::array::from_fn(|index| row[at + index]))
+    u32::from_le_bytes(bytes_at(row, at))
 }
 
 /// As [`u16_at`].
 #[inline]
 pub(super) fn u64_at(row: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|index| row[at + index]))
+    u64::from_le_bytes(bytes_at(row, at))
 }

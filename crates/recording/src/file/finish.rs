@@ -30,6 +30,7 @@ pub(super) fn decode(chunk: &Chunk<'_>, tables: &Tables) -> Result<Vec<Segment>,
         let count = u32_at(head, 20) as usize;
         let length = count.checked_mul(BLOCK).ok_or_else(short)?;
         let (blocks, tail) = tail.split_at_checked(length).ok_or_else(short)?;
+        let (blocks, _) = blocks.as_chunks();
         let Place { stream, pool } = tables.place(u16_at(head, 16)).map_err(wrong)?;
         segments.push(Segment {
             address: u64_at(head, 0),
@@ -38,18 +39,14 @@ pub(super) fn decode(chunk: &Chunk<'_>, tables: &Tables) -> Result<Vec<Segment>,
             pool,
             large: head[18] & LARGE != 0,
             expandable: head[18] & EXPANDABLE != 0,
-            blocks: blocks
-                .chunks_exact(BLOCK)
-                .map(block)
-                .collect::<Result<_, _>>()
-                .map_err(wrong)?,
+            blocks: blocks.iter().map(block).collect::<Result<_, _>>().map_err(wrong)?,
         });
         rest = tail;
     }
     Ok(segments)
 }
 
-fn block(row: &[u8]) -> Result<Block, String> {
+fn block(row: &[u8; BLOCK]) -> Result<Block, String> {
     let state = row[24];
     Ok(Block {
         address: u64_at(row, 0),

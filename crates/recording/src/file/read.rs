@@ -38,9 +38,9 @@ pub fn read(bytes: &[u8]) -> Result<Recording, Error> {
     }
     let mut tables = Tables { texts: vec![TextId(0)], ..Tables::default() };
     while let Some(chunk) = Chunk::first(rest, (bytes.len() - rest.len()) as u64) {
-        let chunk = chunk?;
+        let (chunk, tail) = chunk?;
         tables.take(&chunk)?;
-        rest = &rest[super::chunk::HEADER + chunk.payload.len()..];
+        rest = tail;
     }
     tables.recording.about.complete &= rest.is_empty();
     Ok(tables.recording)

@@ -104,6 +104,6 @@ impl Places {
     }
 
     fn number(&self, place: Place) -> u16 {
-        if place == Place::default() { 0 } else { self.numbers[&place] }
+        self.numbers.get(&place).copied().unwrap_or(0)
     }
 }

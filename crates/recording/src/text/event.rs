@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::hint::hint;
 use super::words::{Words, pool};
 use crate::event::{Category, Event, Mark, Phase};
 use crate::owner::{OwnerId, TextId};
@@ -61,12 +62,38 @@ impl fmt::Display for Event {
     }
 }
 
+/// First words of events, for whoever mistypes one.
+const KINDS: [&str; 16] = [
+    "alloc",
+    "free_requested",
+    "free_completed",
+    "segment_alloc",
+    "segment_free",
+    "segment_map",
+    "segment_unmap",
+    "oom",
+    "phase",
+    "name",
+    "tensor",
+    "owner_of",
+    "holder",
+    "area",
+    "deferred",
+    "idle",
+];
+
 /// The event of a line.
 pub(super) fn event(line: &str) -> Result<Event, String> {
     let words = Words::of(line);
+    let event = event_of(&words)?;
+    words.nothing_else()?;
+    Ok(event)
+}
+
+fn event_of(words: &Words<'_>) -> Result<Event, String> {
     let number = |index: usize| words.number(index);
     let stream = || words.after("stream");
-    let pool = || pool(&words);
+    let pool = || pool(words);
     Ok(match words.at(0)? {
         "alloc" => Event::Alloc {
             address: number(1)?,
@@ -108,13 +135,14 @@ pub(super) fn event(line: &str) -> Result<Event, String> {
             pool: pool()?,
         },
         "phase" => Event::Mark(Mark::Phase {
-            phase: Phase::from_name(words.at(1)?).ok_or(format!("`{line}` names no phase"))?,
+            phase: Phase::from_name(words.at(1)?)
+                .ok_or(format!("`{}` names no phase", words.line()))?,
             step: words.small("step")?,
         }),
         "name" => Event::Mark(Mark::Name {
             address: number(1)?,
             category: Category::from_name(words.at(2)?)
-                .ok_or(format!("`{line}` names no category"))?,
+                .ok_or(format!("`{}` names no category", words.line()))?,
             name: TextId(words.small("text")?),
         }),
         "tensor" => {
@@ -131,6 +159,6 @@ pub(super) fn event(line: &str) -> Result<Event, String> {
         }
         "deferred" => Event::Mark(Mark::Deferred),
         "idle" => Event::Mark(Mark::Idle { free: words.small("free")? }),
-        other => return Err(format!("`{other}` is not an event")),
+        other => return Err(format!("`{other}` is not an event{}", hint(other, &KINDS))),
     })
 }

@@ -15,9 +15,11 @@
 //! alloc 0x100000 1000 stream 0 owner 1
 //! ```
 //!
-//! Rows carry their number, and come before whatever refers to them. Texts are JSON strings.
+//! Rows carry their number, and come before whatever refers to them. Texts are JSON strings. A word that has no
+//! meaning in its line is an error: what is mistyped would else be a default without a word about it.
 
 mod event;
+mod hint;
 mod tables;
 mod words;
 
@@ -31,7 +33,7 @@ use words::Words;
 pub struct Error {
     /// From 1.
     pub line: usize,
-    /// What was expected.
+    /// What was found, and what could be there.
     pub why: String,
 }
 
@@ -149,7 +151,10 @@ alloc 0x100000 3 stream 7 owner 0 pool 1.0
     #[test]
     fn what_is_no_event_is_refused_with_its_line() {
         let error = |text: &str| recording(text).unwrap_err().to_string();
-        assert_eq!(error("# fine\nallocate 1 2"), "line 2: `allocate` is not an event");
+        assert_eq!(
+            error("# fine\nallocate 1 2"),
+            "line 2: `allocate` is not an event (did you mean `alloc`?)"
+        );
         assert_eq!(error("alloc 0x10"), "line 1: `alloc 0x10` ends too early");
         assert_eq!(error("alloc 0x10 many"), "line 1: `many` is not a number");
         assert_eq!(error("segment 0 9 small\nblock 1 2 3"), "line 2: `3` is no state");
@@ -158,5 +163,37 @@ alloc 0x100000 3 stream 7 owner 0 pool 1.0
         assert_eq!(error("text 1 \"a"), "line 1: `\"a` is not a text in quotes");
         assert_eq!(error("stack 0 frame 0"), "line 1: frame 0 is not among 0");
         assert_eq!(error("owner 1"), "line 1: owner 1 comes where 0 is next");
+    }
+
+    #[test]
+    fn a_word_without_a_meaning_is_refused_with_its_line_and_a_hint() {
+        let error = |text: &str| recording(text).unwrap_err().to_string();
+        assert_eq!(
+            error("alloc 0x10 5 strem 7"),
+            "line 1: `strem` has no meaning in `alloc 0x10 5 strem 7` (did you mean `stream`?)"
+        );
+        assert_eq!(
+            error("alloc 0x10 5 colour 7"),
+            "line 1: `colour` has no meaning in `alloc 0x10 5 colour 7` \
+             (it can have `stream`, `owner`, `pool`)"
+        );
+        let twice = "oom 5 free 1 free 2";
+        assert_eq!(error(twice), format!("line 1: `free` stands twice in `{twice}`"));
+        for (line, word) in [
+            ("free_completed 0x10 5 stream 7", "stream"),
+            ("start alloc 0x10 5 onwer 1", "onwer"),
+            ("segment 0x10 5 smal", "smal"),
+            ("segment 0x10 5 small\nblock 0x10 5 inactive requestd 3", "requestd"),
+            ("memory 5 GiB", "GiB"),
+            ("complete not", "not"),
+            ("saved kept 3 output 4", "output"),
+            ("deferred 3", "3"),
+            ("owner 0 modul 0", "modul"),
+            ("phase forward stp 2", "stp"),
+        ] {
+            let error = error(line);
+            assert!(error.contains(&format!("`{word}` has no meaning in")), "{line}: {error}");
+            assert!(parse(line).is_err(), "{line}");
+        }
     }
 }

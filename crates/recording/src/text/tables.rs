@@ -42,19 +42,25 @@ pub(super) fn about_lines(about: &About) -> Vec<String> {
 
 /// Takes a line of [`about_lines`]; false if it is none.
 pub(super) fn about(about: &mut About, key: &str, rest: &str) -> Result<bool, String> {
-    let words = Words::of(rest);
     match key {
         "torch" => about.torch = rest.to_owned(),
         "settings" => about.allocator_settings = rest.to_owned(),
-        "memory" => about.memory_bytes = words.number(0)?,
-        "context" => about.context_bytes = words.number(0)?,
-        "device" => about.device = row_number(words.at(0)?)?,
-        "complete" => about.complete = true,
         "fact" => {
             let fact: Result<(String, String), _> = serde_json::from_str(rest);
             let (kind, value) = fact.map_err(|_| "a fact is [\"kind\", \"value\"]")?;
             about.facts.add(&kind, &value);
         }
+        _ => return numbers(about, key, &Words::of(rest)),
+    }
+    Ok(true)
+}
+
+fn numbers(about: &mut About, key: &str, words: &Words<'_>) -> Result<bool, String> {
+    match key {
+        "memory" => about.memory_bytes = words.number(0)?,
+        "context" => about.context_bytes = words.number(0)?,
+        "device" => about.device = row_number(words.at(0)?)?,
+        "complete" => about.complete = true,
         "parameters" => {
             about.parameters = Some(Parameters {
                 total: words.after("total")?,
@@ -78,6 +84,7 @@ pub(super) fn about(about: &mut About, key: &str, rest: &str) -> Result<bool, St
         }
         _ => return Ok(false),
     }
+    words.nothing_else()?;
     Ok(true)
 }
 
@@ -130,9 +137,9 @@ pub(super) fn text(texts: &mut Text, rest: &str) -> Result<(), String> {
 /// Takes a frame, stack, owner or module; false if it is none.
 pub(super) fn row(recording: &mut Recording, words: &Words<'_>) -> Result<bool, String> {
     let texts = recording.texts.len();
-    let text = |key: &str| among("text", words.small(key)?, texts).map(TextId);
+    let text = |key: &'static str| among("text", words.small(key)?, texts).map(TextId);
     let stacks = recording.stacks.len();
-    let stack = |key: &str| {
+    let stack = |key: &'static str| {
         let number = words.small_if(key)?;
         number.map(|number| among("stack", number, stacks).map(StackId)).transpose()
     };
@@ -160,6 +167,7 @@ pub(super) fn row(recording: &mut Recording, words: &Words<'_>) -> Result<bool, 
         }
         _ => return Ok(false),
     }
+    words.nothing_else()?;
     Ok(true)
 }
 

@@ -10,6 +10,10 @@
 //! with several parents. Strings are ranges of the input, except those that had to be decoded.
 //! Each node and child is paid for by at least one byte of input, so memory is O(input).
 
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+
 use crate::pickle::{error::Fault, text};
 
 /// A value's place in its [`Arena`].
@@ -127,6 +131,16 @@ struct Spill {
     len: usize,
 }
 
+impl Spill {
+    fn add(&mut self, Items { start, len, .. }: Items) {
+        self.len += len as usize;
+        match self.runs.last_mut() {
+            Some((last, length)) if *last + *length == start => *length += len,
+            _ => self.runs.push((start, len)),
+        }
+    }
+}
+
 /// All values of one pickle.
 pub struct Arena<'a> {
     input: &'a [u8],
@@ -138,12 +152,12 @@ pub struct Arena<'a> {
     spills: Vec<Spill>,
     /// Runs of lists made before, two for each hash of their children; a later run takes the
     /// place of an earlier one, so that neither memory nor time grows with what a file holds.
-    recent: Vec<Run>,
+    recent: Vec<[Run; 2]>,
     root: NodeId,
 }
 
 /// Places in `recent`; a power of two.
-const RECENT: usize = 1 << 16;
+const RECENT: usize = 1 << 15;
 /// Shorter runs are not worth looking for.
 const SHORTEST_SHARED: usize = 4;
 
@@ -168,7 +182,15 @@ impl<'a> Arena<'a> {
         nodes.extend([Node::None, Node::Bool(true), Node::Bool(false), Node::Tuple(Items::EMPTY)]);
         nodes.extend((0..=255).map(Node::Int));
         let (decoded, children, spills) = (Vec::new(), Vec::new(), Vec::new());
-        Self { input, decoded, nodes, children, spills, recent: vec![(0, 0); RECENT], root: NONE }
+        Self {
+            input,
+            decoded,
+            nodes,
+            children,
+            spills,
+            recent: vec![Default::default(); RECENT],
+            root: NONE,
+        }
     }
 
     #[inline]
@@ -194,16 +216,16 @@ impl<'a> Arena<'a> {
 
     /// Like [`Self::pool`], but gives a run made before if its children are the same.
     fn pool_shared(&mut self, new: &[u32]) -> Result<Items, Fault> {
-        let hash = hash(new);
-        let place = (hash >> 40) as usize % RECENT;
-        for (start, len) in [self.recent[place], self.recent[place ^ 1]] {
+        let place = hash(new) as usize % RECENT;
+        for (start, len) in self.recent.get(place).copied().unwrap_or_default() {
             if *self.run((start, len)) == *new {
                 return Ok(Items { start, len, more: NO_SPILL });
             }
         }
         let items = self.pool(new)?;
-        self.recent[place ^ 1] = self.recent[place];
-        self.recent[place] = (items.start, items.len);
+        if let Some([newer, older]) = self.recent.get_mut(place) {
+            *older = std::mem::replace(newer, (items.start, items.len));
+        }
         Ok(items)
     }
 
@@ -227,16 +249,13 @@ impl<'a> Arena<'a> {
                     items.more = self.spills.len() as u32;
                     self.spills.push(Spill::default());
                 }
-                let spill = &mut self.spills[items.more as usize];
-                spill.len += new.len();
-                match spill.runs.last_mut() {
-                    Some((start, len)) if *start + *len == added.start => *len += added.len,
-                    _ => spill.runs.push((added.start, added.len)),
+                if let Some(spill) = self.spills.get_mut(items.more as usize) {
+                    spill.add(added);
                 }
             }
         }
-        let node = &mut self.nodes[container.index()];
-        if let Node::List(place) | Node::Dict(place) | Node::Set(place) = node {
+        let node = self.nodes.get_mut(container.index());
+        if let Some(Node::List(place) | Node::Dict(place) | Node::Set(place)) = node {
             *place = items;
         }
         Ok(())
@@ -252,7 +271,9 @@ impl<'a> Arena<'a> {
     /// Puts a record in the place of a dict without children.
     #[inline]
     pub(super) fn set_record(&mut self, dict: NodeId, record: u32) {
-        self.nodes[dict.index()] = Node::Record(record);
+        if let Some(node) = self.nodes.get_mut(dict.index()) {
+            *node = Node::Record(record);
+        }
     }
 
     pub(super) fn set_root(&mut self, root: NodeId) {
@@ -329,8 +350,8 @@ impl<'a> Arena<'a> {
         std::iter::from_fn(move || Some((children.next()?, children.next()?)))
     }
 
-    fn run(&self, (start, len): Run) -> &[u32] {
-        &self.children[start as usize..(start + len) as usize]
+    fn run(&self, run: Run) -> &[u32] {
+        children_of(&self.children, run)
     }
 
     /// Number of children; a dict has two for each key.
@@ -356,25 +377,20 @@ impl Iterator for Children<'_> {
             if let Some(&id) = self.run.next() {
                 return Some(NodeId(id));
             }
-            let &(start, len) = self.spilled.next()?;
-            self.run = self.pool[start as usize..(start + len) as usize].iter();
+            self.run = children_of(self.pool, *self.spilled.next()?).iter();
         }
     }
+}
+
+/// A run of the pool; none is made that reaches beyond it.
+#[inline]
+fn children_of(pool: &[u32], (start, len): Run) -> &[u32] {
+    let rest = pool.get(start as usize..).unwrap_or_default();
+    rest.get(..len as usize).unwrap_or_default()
 }
 
 /// A quick hash of a run, for a table that stays sound whatever it gives.
 #[inline]
 fn hash(run: &[u32]) -> u64 {
-    const FACTOR: u64 = 0x517c_c1b7_2722_0a95;
-    let (fours, rest) = run.as_chunks::<4>();
-    let mut lanes = [run.len() as u64, 1];
-    for &[a, b, c, d] in fours {
-        let mixed = [u64::from(a) << 32 | u64::from(b), u64::from(c) << 32 | u64::from(d)];
-        lanes[0] = (lanes[0].rotate_left(23) ^ mixed[0]).wrapping_mul(FACTOR);
-        lanes[1] = (lanes[1].rotate_left(23) ^ mixed[1]).wrapping_mul(FACTOR);
-    }
-    for &id in rest {
-        lanes[0] = (lanes[0].rotate_left(23) ^ u64::from(id)).wrapping_mul(FACTOR);
-    }
-    (lanes[0] ^ lanes[1].rotate_left(29)).wrapping_mul(FACTOR)
+    FxBuildHasher.hash_one(run)
 }

@@ -101,10 +101,12 @@ impl<'a> Cursor<'a> {
     /// The bytes up to the next line feed, which is read too but not given.
     pub(super) fn line(&mut self) -> Result<&'a [u8], Fault> {
         let rest = self.rest();
-        let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
+        let Some((line, _)) =
+            rest.iter().position(|&byte| byte == b'\n').and_then(|end| rest.split_at_checked(end))
+        else {
             return Err(Fault::Truncated(1));
         };
-        self.at += end + 1;
-        Ok(&rest[..end])
+        self.at += line.len() + 1;
+        Ok(line)
     }
 }

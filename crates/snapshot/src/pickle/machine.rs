@@ -180,10 +180,11 @@ impl<'a, 'f, F: Fold> Machine<'a, 'f, F> {
                 }
                 [LONG1, len @ 1..=8, tail @ ..] => {
                     let Some(eight) = tail.first_chunk::<8>() else { break };
+                    let Some(tail) = tail.get(usize::from(*len)..) else { break };
                     if self.stack.push_int(narrow(*eight, (*len).into())).is_err() {
                         break;
                     }
-                    &tail[usize::from(*len)..]
+                    tail
                 }
                 _ => break,
             };
@@ -196,9 +197,10 @@ impl<'a, 'f, F: Fold> Machine<'a, 'f, F> {
     #[inline]
     fn more_gets(&mut self) {
         let (gets, _) = self.cursor.rest().as_chunks::<5>();
-        let len = gets.iter().take_while(|get| get[0] == LONG_BINGET).count();
         let memo = &self.memo[..];
-        let ids = gets[..len].iter().map(|&[_, a, b, c, d]| {
+        // Counted first: how many there are lets the stack make room once.
+        let len = gets.iter().take_while(|[get, ..]| *get == LONG_BINGET).count();
+        let ids = gets.iter().take(len).map(|&[_, a, b, c, d]| {
             memo.get(u32::from_le_bytes([a, b, c, d]) as usize).copied().unwrap_or(UNSET)
         });
         let read = self.stack.extend(ids, UNSET);
@@ -214,7 +216,9 @@ impl<'a, 'f, F: Fold> Machine<'a, 'f, F> {
         if index >= self.memo.len() {
             self.memo.resize(index + 1, UNSET);
         }
-        self.memo[index] = top.0;
+        if let Some(place) = self.memo.get_mut(index) {
+            *place = top.0;
+        }
         Ok(())
     }
 

@@ -179,6 +179,6 @@ fn length(len: u64) -> Result<u32, Fault> {
 
 /// A name from the file, safe to print.
 fn shown(name: &[u8]) -> String {
-    let name = String::from_utf8_lossy(&name[..name.len().min(60)]);
+    let name = String::from_utf8_lossy(name.get(..60).unwrap_or(name));
     name.escape_debug().to_string()
 }

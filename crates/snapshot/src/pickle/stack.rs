@@ -42,7 +42,7 @@ impl Stack {
     pub(super) fn extend(&mut self, ids: impl Iterator<Item = u32>, unset: u32) -> usize {
         let before = self.entries.len();
         self.entries.extend(ids);
-        let pushed = &self.entries[before..];
+        let pushed = self.from(before);
         // Ids of nodes have no bit of the limit: one look at all of them at once.
         if pushed.iter().fold(0, |all, id| all | id) < ID_LIMIT {
             return pushed.len();
@@ -55,30 +55,33 @@ impl Stack {
     /// The entry at `at`: a node, or no id of any node.
     #[inline]
     pub(super) fn peek(&self, at: usize) -> NodeId {
-        NodeId(self.entries[at])
+        NodeId(self.entries.get(at).copied().unwrap_or(u32::MAX))
     }
 
     /// The node at `at`, made now if it was only an integer.
     #[inline]
     pub(super) fn node(&mut self, at: usize, arena: &mut Arena<'_>) -> Result<NodeId, Fault> {
-        if self.entries[at] >= ID_LIMIT {
+        if self.peek(at).0 >= ID_LIMIT {
             self.settle(at, arena)?;
         }
-        Ok(NodeId(self.entries[at]))
+        Ok(self.peek(at))
     }
 
     /// The nodes from `from` on, made now if they were only integers.
     #[inline]
     pub(super) fn nodes(&mut self, from: usize, arena: &mut Arena<'_>) -> Result<&[u32], Fault> {
         self.settle(from, arena)?;
-        Ok(&self.entries[from..])
+        Ok(self.from(from))
     }
 
     #[inline]
     fn settle(&mut self, from: usize, arena: &mut Arena<'_>) -> Result<(), Fault> {
         let first = self.first_int(from);
-        for &(value, at) in &self.ints[first..] {
-            self.entries[at] = arena.push(Node::Int(value))?.0;
+        for &(value, at) in self.ints.iter().skip(first) {
+            let node = arena.push(Node::Int(value))?;
+            if let Some(entry) = self.entries.get_mut(at) {
+                *entry = node.0;
+            }
         }
         self.ints.truncate(first);
         Ok(())
@@ -92,6 +95,12 @@ impl Stack {
         self.entries.truncate(from);
     }
 
+    /// The entries from `from` on; none if there are fewer.
+    #[inline]
+    fn from(&self, from: usize) -> &[u32] {
+        self.entries.get(from..).unwrap_or_default()
+    }
+
     /// Where the integers of the entries from `from` on start.
     #[inline]
     fn first_int(&self, from: usize) -> usize {
@@ -102,7 +111,7 @@ impl Stack {
     /// The entries from `from` on as keys and values.
     #[inline]
     pub(super) fn pairs(&self, from: usize) -> Pairs<'_> {
-        Pairs { entries: self.entries[from..].as_chunks::<2>().0, ints: &self.ints }
+        Pairs { entries: self.from(from).as_chunks().0, ints: &self.ints }
     }
 }
 
@@ -132,8 +141,9 @@ impl Pairs<'_> {
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (NodeId, Value)> {
         self.entries.iter().map(|&[key, value]| {
-            let value = match value.checked_sub(ID_LIMIT) {
-                Some(place) => Value::Int(self.ints[place as usize].0),
+            let place = value.checked_sub(ID_LIMIT);
+            let value = match place.and_then(|place| self.ints.get(place as usize)) {
+                Some((int, _)) => Value::Int(*int),
                 None => Value::Node(NodeId(value)),
             };
             (NodeId(key), value)

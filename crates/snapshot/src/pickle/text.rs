@@ -2,6 +2,8 @@
 
 use crate::pickle::error::Fault;
 
+const NO_HEX: Fault = Fault::Malformed("hex digits");
+
 /// A little-endian two's complement integer of any length, as `LONG1` and `LONG4` store it;
 /// `None` if it does not fit.
 pub(super) fn long<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
@@ -9,7 +11,7 @@ pub(super) fn long<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     let fill = if sign(bytes.last()) { 0xff } else { 0 };
     let (low, high) = bytes.split_at(bytes.len().min(N));
     let mut value = [fill; N];
-    value[..low.len()].copy_from_slice(low);
+    value.iter_mut().zip(low).for_each(|(byte, low)| *byte = *low);
     // What stands above the width must only repeat the sign.
     let fits = high.iter().all(|&byte| byte == fill) && sign(value.last()) == sign(bytes.last());
     fits.then_some(value)
@@ -55,9 +57,10 @@ pub(super) fn raw_unicode(line: &[u8]) -> Result<Vec<u8>, Fault> {
                 continue;
             }
         };
-        let code = tail.get(1..=digits).and_then(hex).ok_or(Fault::Malformed("hex digits"))?;
+        let (escape, after) = tail.split_at_checked(1 + digits).ok_or(NO_HEX)?;
+        let code = escape.get(1..).and_then(hex).ok_or(NO_HEX)?;
         out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
-        rest = &tail[1 + digits..];
+        rest = after;
     }
     Ok(out.into_bytes())
 }
@@ -92,17 +95,18 @@ pub(super) fn quoted(line: &[u8]) -> Result<Vec<u8>, Fault> {
             b't' => out.push(b'\t'),
             b'v' => out.push(11),
             b'x' => {
-                let digits = rest.get(..2).and_then(hex).ok_or(Fault::Malformed("hex digits"))?;
-                out.push(digits as u8);
-                rest = &rest[2..];
+                let (digits, after) = rest.split_at_checked(2).ok_or(NO_HEX)?;
+                out.push(hex(digits).ok_or(NO_HEX)? as u8);
+                rest = after;
             }
             b'0'..=b'7' => {
                 let more = rest.iter().take(2).take_while(|d| (b'0'..=b'7').contains(d)).count();
-                let octal = rest[..more].iter().fold(u32::from(escape - b'0'), |value, digit| {
+                let (digits, after) = rest.split_at(more);
+                let octal = digits.iter().fold(u32::from(escape - b'0'), |value, digit| {
                     value * 8 + u32::from(digit - b'0')
                 });
                 out.push(octal as u8);
-                rest = &rest[more..];
+                rest = after;
             }
             other => out.extend([b'\\', other]),
         }

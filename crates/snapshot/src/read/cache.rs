@@ -42,7 +42,9 @@ impl<T: Copy + Default> ByNode<T> {
         if self.0.len() <= node.index() {
             self.0.resize(node.index() + 1, T::default());
         }
-        self.0[node.index()] = value;
+        if let Some(place) = self.0.get_mut(node.index()) {
+            *place = value;
+        }
     }
 }
 
@@ -90,16 +92,18 @@ impl Cache {
             self.recent.resize(RECENT, None);
         }
         let place = items.place() % RECENT;
-        if let Some((known, id)) = self.recent[place]
-            && known == items
+        if let Some(Some((known, id))) = self.recent.get(place)
+            && *known == items
         {
-            return Ok(id);
+            return Ok(*id);
         }
         let id = match self.stacks.get(&items) {
             Some(&id) => id,
             None => self.new_stack(arena, key, items)?,
         };
-        self.recent[place] = Some((items, id));
+        if let Some(recent) = self.recent.get_mut(place) {
+            *recent = Some((items, id));
+        }
         Ok(id)
     }
 

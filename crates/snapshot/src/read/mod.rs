@@ -120,7 +120,7 @@ fn described(arena: &pickle::Arena<'_>, node: NodeId) -> String {
         .filter_map(|(key, _)| arena.text(key))
         .take(3)
         .map(|key| {
-            let key = String::from_utf8_lossy(&key[..key.len().min(40)]);
+            let key = String::from_utf8_lossy(key.get(..40).unwrap_or(key));
             format!("`{}`", key.escape_debug())
         })
         .collect();

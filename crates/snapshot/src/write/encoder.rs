@@ -62,11 +62,12 @@ impl<'a> Encoder<'a> {
 
     /// A key or constant.
     pub(super) fn key(&mut self, word: Word) {
-        match self.words[word as usize] {
+        match self.words.get(word as usize).copied().flatten() {
             Some(memo) => self.get(memo),
             None => {
                 self.text(word.text());
-                self.words[word as usize] = Some(self.memoize());
+                let memo = self.memoize();
+                remember(&mut self.words, word as usize, memo);
             }
         }
     }
