@@ -2,6 +2,11 @@
 
 use crate::settings::{Error, MIB, Settings, UNLIMITED, Version};
 
+/// Does any version know this key?
+pub(crate) fn is_known(key: &str) -> bool {
+    KEYS.iter().any(|(name, ..)| *name == key)
+}
+
 /// Keys, and the versions that know them: from the first to before the second.
 const KEYS: &[(&str, Version, Version)] = &[
     ("max_split_size_mb", (1, 13), (9, 0)),
@@ -27,40 +32,63 @@ const KEYS: &[(&str, Version, Version)] = &[
     ("expandable_segments_reserve_by_class", (2, 15), (9, 0)),
 ];
 
+/// In place of a rounding that no text has given.
+const NOT_SAID: u64 = 0;
+
 impl Settings {
-    /// These settings after PyTorch parsed `conf`, as at its start or by `_set_allocator_settings`.
-    ///
+    /// These settings after PyTorch parsed `conf`, as at its start or by `_set_allocator_settings`; an error
+    /// where this torch has one.
+    pub fn with_conf(&self, conf: &str) -> Result<Settings, Error> {
+        let mut settings = self.before_conf();
+        for (key, value) in pairs(conf)? {
+            settings.must_have(&key)?;
+            settings.apply(&key, &value)?;
+        }
+        Ok(settings.after_conf())
+    }
+
     /// Mirrors `CUDAAllocatorConfig::parseArgs` (`AcceleratorAllocatorConfig` since 2.10): split size,
     /// round-up table and threshold go back to their defaults first, the others stay.
-    pub fn with_conf(&self, conf: &str) -> Result<Settings, Error> {
-        let mut settings = Settings {
+    pub(crate) fn before_conf(&self) -> Settings {
+        Settings {
             max_split_size: UNLIMITED,
             garbage_collection_threshold: 0.0,
             roundup_power2_divisions: [0; 16],
+            max_non_split_rounding: match self.version {
+                version if version < (2, 10) => self.max_non_split_rounding,
+                _ => NOT_SAID,
+            },
             ..self.clone()
-        };
-        let mut rounding =
-            if self.version < (2, 10) { Some(self.max_non_split_rounding) } else { None };
-        for (key, value) in pairs(conf)? {
-            settings.apply(&key, &value, &mut rounding)?;
         }
-        settings.max_non_split_rounding = rounding.unwrap_or(settings.large_segment_size);
-        Ok(settings)
     }
 
-    fn apply(&mut self, key: &str, value: &str, rounding: &mut Option<u64>) -> Result<(), Error> {
-        let version = self.version;
+    pub(crate) fn after_conf(mut self) -> Settings {
+        if self.max_non_split_rounding == NOT_SAID {
+            self.max_non_split_rounding = self.large_segment_size;
+        }
+        self
+    }
+
+    /// Refuses a key that this torch would refuse.
+    fn must_have(&self, key: &str) -> Result<(), Error> {
         let row = KEYS.iter().find(|(name, ..)| *name == key);
         let Some((_, since, until)) = row else {
             return Err(Error(format!("`{key}` is not a setting of PyTorch's allocator")));
         };
-        if version < *since || *until <= version {
-            let (major, minor) = version;
+        if self.version < *since || *until <= self.version {
+            let (major, minor) = self.version;
             return Err(Error(format!("torch {major}.{minor} has no setting `{key}`")));
         }
+        Ok(())
+    }
+
+    /// Takes one pair; nothing changes if there is an error.
+    pub(crate) fn apply(&mut self, key: &str, value: &str) -> Result<(), Error> {
         match key {
             "max_split_size_mb" => self.max_split_size = self.splittable(key, value)?,
-            "max_non_split_rounding_mb" => *rounding = Some(self.splittable(key, value)?),
+            "max_non_split_rounding_mb" => {
+                self.max_non_split_rounding = self.splittable(key, value)?;
+            }
             "garbage_collection_threshold" => {
                 self.garbage_collection_threshold = value
                     .parse::<f64>()
@@ -69,7 +97,7 @@ impl Settings {
                     .ok_or(Error(format!("`{key}:{value}` is not between 0 and 1")))?;
             }
             "roundup_power2_divisions" => {
-                self.roundup_power2_divisions = divisions(version, value)?;
+                self.roundup_power2_divisions = divisions(self.version, value)?;
             }
             "roundup_bypass_threshold_mb" => {
                 self.roundup_bypass_threshold = megabytes(key, value)?;
@@ -82,10 +110,9 @@ impl Settings {
                 self.memory_fraction = Some(share.ok_or(refusal)?);
             }
             "large_segment_size_mb" => {
-                self.large_segment_size = megabytes(key, value)?;
-                if self.large_segment_size <= 10 * MIB {
-                    return Err(Error(format!("`{key}:{value}` is not above 10")));
-                }
+                let size = Some(megabytes(key, value)?).filter(|size| 10 * MIB < *size);
+                let refusal = Error(format!("`{key}:{value}` is not above 10"));
+                self.large_segment_size = size.ok_or(refusal)?;
             }
             "backend" if value == "native" => {}
             "backend" => {
@@ -117,7 +144,7 @@ impl Settings {
 }
 
 /// `key:value` pairs; a value may be a list in brackets.
-fn pairs(conf: &str) -> Result<Vec<(String, String)>, Error> {
+pub(crate) fn pairs(conf: &str) -> Result<Vec<(String, String)>, Error> {
     let text: String = conf.chars().filter(|letter| !letter.is_whitespace()).collect();
     let mut found = Vec::new();
     let mut rest = text.as_str();

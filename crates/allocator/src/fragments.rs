@@ -1,10 +1,11 @@
 //! How memory lies in pieces at one moment, and why a request found no room in it.
 //!
-//! [`at`] gives the moment of a recorded event: its peak, or a failed request. [`Shortage::of`] looks at
+//! [`after`] gives the moment of a recorded event: its peak, or a failed request. [`Shortage::of`] looks at
 //! such a moment with the eyes of one request. Numbers only: how they are told is for the report.
 
 use recording::{Block, BlockState, Event, Recording, Segment};
 
+use crate::layout;
 use crate::oom::OutOfMemory;
 use crate::reproduce::{Difference, reproduce_until};
 use crate::settings::{SMALL_SIZE, Settings};
@@ -91,7 +92,8 @@ pub struct Shortage {
     pub reason: Reason,
 }
 
-/// The moment after an event of a recording, under the settings it was made with. After a request
+/// The moment after an event of a recording, under the settings it was made with: the slow way, which [`after`] is
+/// held to. After a request
 /// that failed, the cache is already emptied. `Err` if the recording is not reproduced up to there.
 pub fn at(
     recording: &Recording,
@@ -104,6 +106,16 @@ pub fn at(
         Some(difference) if difference.event < end => Err(difference),
         _ => Ok(Fragments::of(result.timeline.finish)),
     }
+}
+
+/// The same from a timeline of the recording under these settings; `None` if it ends before the event.
+pub fn after(
+    recording: &Recording,
+    timeline: &Timeline,
+    settings: &Settings,
+    event: usize,
+) -> Option<Fragments> {
+    layout::after(recording, timeline, settings, event).map(Fragments::of)
 }
 
 /// The first event after which most bytes were handed out.

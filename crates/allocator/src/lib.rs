@@ -18,10 +18,9 @@
 //! - `rewind`, `state`, `front`: the state before a trace that begins in the middle of a run;
 //! - `on_card`: the requests on a card of another size, whatever was there before them;
 //! - `floor`, `packing`: the least memory that does, for this allocator and for an ideal one;
-//! - [`fragments`]: how memory lies in pieces at one moment, and why a request found no room;
+//! - `layout`: what a timeline says of one moment; [`fragments`]: how memory lies in pieces at one moment, and why a request found no room;
 //! - [`validate`]: a slow and separate check of any timeline.
 
-mod address;
 mod allocator;
 mod block;
 mod cache_calls;
@@ -33,6 +32,7 @@ pub mod fragments;
 mod free;
 mod front;
 mod late;
+mod layout;
 mod on_card;
 mod oom;
 mod packing;
@@ -47,6 +47,7 @@ mod settings;
 mod source;
 mod state;
 mod stats;
+mod taken;
 mod timeline;
 pub mod validate;
 
@@ -58,7 +59,7 @@ pub use on_card::{OnCard, Start};
 pub use oom::OutOfMemory;
 pub use packing::{Packing, pack};
 pub use replay::{Requests, replay};
-pub use reproduce::{Difference, Reproduction, reproduce};
+pub use reproduce::{Difference, Reproduction, reproduce, reproduced};
 pub use rewind::start;
 pub use settings::{Error, FractionRule, MIB, NEWEST, Settings, TieBreak, UNLIMITED, Version};
 pub use source::{Card, SegmentSource};

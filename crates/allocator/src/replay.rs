@@ -1,8 +1,8 @@
 //! Replay: the requests of a recording under other settings, on a card of any size.
 
 use recording::{BlockState, Event, Recording, Segment};
+use rustc_hash::FxHashMap;
 
-use crate::address::ByAddress;
 use crate::allocator::{Allocator, Handle};
 use crate::cache_calls::CacheCalls;
 use crate::on_card::reserved;
@@ -104,7 +104,7 @@ const NOTHING_TAKEN: (u64, u64) = (0x7f00_0000_0000, 0x7f00_0000_0000);
 pub(crate) struct Player<S> {
     /// The allocator.
     pub(crate) allocator: Allocator<S>,
-    live: ByAddress<Handle>,
+    live: FxHashMap<u64, Handle>,
     moments: Vec<Moment>,
     segments: Vec<SegmentEvent>,
     synchronized: Vec<usize>,

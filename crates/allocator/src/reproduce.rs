@@ -1,6 +1,7 @@
 //! Reproduction: a recording under its own settings. What its allocator did is not obeyed but
 //! compared, event by event; only the card's answers are taken from it.
 
+use std::cell::Cell;
 use std::fmt;
 
 use recording::{Event, Recording, Segment};
@@ -40,6 +41,15 @@ pub struct Reproduction {
     pub difference: Option<Difference>,
 }
 
+thread_local! {
+    static REPRODUCED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How often this thread has played a recording again: tests hold each command to one replay a recording.
+pub fn reproduced() -> u64 {
+    REPRODUCED.get()
+}
+
 /// Replays a recording under the settings it was made with, and compares: every block's address,
 /// every segment event and its order, and the final blocks if they are known.
 pub fn reproduce(recording: &Recording, settings: &Settings) -> Reproduction {
@@ -57,6 +67,7 @@ pub(crate) fn reproduce_until(
     settings: &Settings,
     end: usize,
 ) -> Reproduction {
+    REPRODUCED.set(REPRODUCED.get() + 1);
     let start = rewind::start(recording, settings);
     let source = Recorded::new(&recording.events, &start);
     let fronts = fronts(&start, &recording.events, settings);

@@ -8,8 +8,8 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use recording::{Block, BlockState, Event, Recording, Segment};
+use rustc_hash::FxHashMap;
 
-use crate::address::ByAddress;
 use crate::settings::{SMALL_SEGMENT, SMALL_SIZE, Settings};
 
 /// Segments and blocks before the first event: from `start`, or by undoing the events from `finish`.
@@ -41,7 +41,7 @@ struct Used {
 #[derive(Clone, Debug, Default)]
 struct Sketch {
     segments: BTreeMap<u64, Segment>,
-    used: ByAddress<Used>,
+    used: FxHashMap<u64, Used>,
 }
 
 impl Sketch {

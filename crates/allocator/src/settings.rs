@@ -113,15 +113,6 @@ impl Settings {
         }
     }
 
-    /// The settings a recording was made under, as far as it says.
-    pub fn of(about: &recording::About) -> Result<Settings, Error> {
-        let mut settings =
-            Settings::for_torch(&about.torch)?.with_conf(&about.allocator_settings)?;
-        settings.memory = (about.memory_bytes != 0).then_some(about.memory_bytes);
-        settings.context = about.context_bytes;
-        Ok(settings)
-    }
-
     /// The table of versions: section 13 of the specification, one line per change.
     fn of_version(version: Version) -> Settings {
         Settings {

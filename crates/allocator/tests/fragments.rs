@@ -4,7 +4,7 @@ use std::path::Path;
 
 use allocator::fragments::{self, Fragments, Reason, Shortage};
 use allocator::{Settings, replay, reproduce};
-use recording::{BlockState, Recording};
+use recording::{BlockState, Event, Recording};
 
 const MIB: u64 = 1 << 20;
 
@@ -139,14 +139,32 @@ fn maps_of_recorded_snapshots_sum_up() {
     eprintln!("{seen} devices, {failed} failed requests");
 }
 
+/// What a free block was asked for last is nobody's.
+fn bare(map: &Fragments) -> Fragments {
+    let mut map = map.clone();
+    let blocks = map.segments.iter_mut().flat_map(|segment| &mut segment.blocks);
+    blocks
+        .filter(|block| block.state == BlockState::Inactive)
+        .for_each(|block| block.requested = 0);
+    map
+}
+
 /// Gives the number of failed requests.
 fn check(recording: &Recording) -> usize {
     let settings = Settings::of(&recording.about).unwrap();
     let timeline = reproduce(recording, &settings).timeline;
     if let Some(peak) = fragments::peak(&timeline) {
         let map = fragments::at(recording, &settings, peak).unwrap();
+        assert_eq!(fragments::after(recording, &timeline, &settings, peak), Some(bare(&map)));
         let sum = |bytes: fn(&fragments::PoolUse) -> u64| map.pools.iter().map(bytes).sum::<u64>();
         let moment = timeline.moments[peak];
+        // And at other moments, where requests ended.
+        for at in (0..timeline.moments.len()).step_by(timeline.moments.len() / 16 + 1) {
+            if matches!(recording.events[at], Event::Alloc { .. }) {
+                let map = fragments::at(recording, &settings, at).unwrap();
+                assert_eq!(fragments::after(recording, &timeline, &settings, at), Some(bare(&map)));
+            }
+        }
         assert_eq!(sum(|row| row.reserved), moment.reserved);
         assert_eq!(sum(|row| row.allocated), moment.allocated);
         assert_eq!(sum(|row| row.allocated + row.pending + row.free), moment.reserved);
@@ -156,6 +174,7 @@ fn check(recording: &Recording) -> usize {
         let is_failure = matches!(event, recording::Event::OutOfMemory { .. });
         if is_failure {
             let map = fragments::at(recording, &settings, at).unwrap();
+            assert_eq!(fragments::after(recording, &timeline, &settings, at), Some(bare(&map)));
             let shortage = Shortage::of_event(&map, &settings, event).unwrap();
             eprintln!("event {at}: {event}: {shortage:?}");
             assert!(shortage.own.largest_free < shortage.size, "no free block would have done");

@@ -1,5 +1,6 @@
 //! What a recording taken apart is: plain data, exact integers, texts instead of numbers.
 
+use crate::account::Entry;
 use recording::{Category, Facts, Parameters, Phase, Saved};
 
 use crate::categories::Categories;
@@ -199,32 +200,6 @@ pub struct Alike {
     pub count: u64,
     /// The first of them; its name and module are those of all: `layers.{0-11}.weight`.
     pub first: Tensor,
-}
-
-/// How a number is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Known {
-    /// From the real allocator, or a replay that equals it to the byte.
-    #[default]
-    Measured,
-    /// From a model.
-    Modelled,
-    /// Taken from elsewhere.
-    Assumed,
-}
-
-/// A row of the ledger.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
-    /// `card`, `context`, `free`, `reserved`, `cached_segments`, `cached_fragments`, `waiting`,
-    /// `rounding`, `tensors`.
-    pub name: &'static str,
-    /// How many.
-    pub bytes: u64,
-    /// How they are known.
-    pub known: Known,
-    /// 0 the card, 1 its parts, 2 the parts of `reserved`. The parts of each sum to it.
-    pub depth: u8,
 }
 
 /// A request that failed.

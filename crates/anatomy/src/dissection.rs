@@ -6,6 +6,7 @@ use std::hash::Hash;
 use allocator::Timeline;
 use recording::{Category, Event, OwnerId, Phase, Recording, TextId};
 
+use crate::account::Around;
 use crate::alike::{self, Pattern};
 use crate::anatomy::{Alike, Dissection, LineBytes, Named, Origin, PhaseBytes, Tensor, When};
 use crate::areas::areas;
@@ -24,6 +25,7 @@ pub(crate) struct Knife<'a> {
     recording: &'a Recording,
     timeline: &'a Timeline,
     lives: &'a Lives,
+    around: &'a Around,
     modules: Modules<'a>,
     source: Source<'a>,
     /// Times at which backward passes ended.
@@ -35,12 +37,13 @@ impl<'a> Knife<'a> {
         recording: &'a Recording,
         timeline: &'a Timeline,
         lives: &'a Lives,
+        around: &'a Around,
     ) -> Knife<'a> {
         let (modules, source) = (Modules::new(recording), Source::new(recording));
         let next = lives.spans.windows(2).map(|pair| (pair[0].when.phase, pair[1].from));
         let backward_ends =
             next.filter(|(phase, _)| *phase == Some(Phase::Backward)).map(|(_, end)| end).collect();
-        Knife { recording, timeline, lives, modules, source, backward_ends }
+        Knife { recording, timeline, lives, around, modules, source, backward_ends }
     }
 
     /// The state after this many events.
@@ -73,13 +76,7 @@ impl<'a> Knife<'a> {
             born: born(&alive),
             alike: self.alike(&alive),
             tensors: alive.iter().map(|life| self.tensor(life, time)).collect(),
-            ledger: ledger::ledger(
-                &self.recording.about,
-                self.timeline,
-                time,
-                &self.lives.list,
-                tensors,
-            ),
+            ledger: ledger::ledger(self.around, self.timeline, time, &self.lives.list, tensors),
         }
     }
 

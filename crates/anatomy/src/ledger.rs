@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use allocator::{Moment, Timeline};
-use recording::{About, BlockState, Event};
+use recording::{BlockState, Event};
 
-use crate::anatomy::{Entry, Known};
+use crate::account::{Around, Entry, Known, Part};
 use crate::lives::Life;
 
 /// The state before the first event.
@@ -31,29 +31,25 @@ pub(crate) fn moment(timeline: &Timeline, time: usize) -> Moment {
 
 /// The rows. The parts of the card sum to the card, the parts of `reserved` to `reserved`.
 pub(crate) fn ledger(
-    about: &About,
+    around: &Around,
     timeline: &Timeline,
     time: usize,
     lives: &[Life],
     tensors: u64,
 ) -> Vec<Entry> {
     let Moment { allocated, reserved, active, .. } = moment(timeline, time);
-    let row = |name, bytes, depth| Entry { name, bytes, known: Known::Measured, depth };
-    let mut rows = Vec::new();
-    if about.memory_bytes != 0 {
-        let free = about.memory_bytes.saturating_sub(about.context_bytes);
-        rows.push(row("card", about.memory_bytes, 0));
-        rows.push(row("context", about.context_bytes, 1));
-        rows.push(row("free", free.saturating_sub(reserved), 1));
-    }
+    let row = |part, bytes| Entry { part, bytes, known: Known::Measured };
+    let mut rows = around.rows(reserved);
     let cached = reserved.saturating_sub(active);
     let segments = unused_segments(timeline, time, lives).min(cached);
-    rows.push(row("reserved", reserved, 1));
-    rows.push(row("cached_segments", segments, 2));
-    rows.push(row("cached_fragments", cached - segments, 2));
-    rows.push(row("waiting", active.saturating_sub(allocated), 2));
-    rows.push(row("rounding", allocated.saturating_sub(tensors), 2));
-    rows.push(row("tensors", tensors, 2));
+    rows.extend([
+        row(Part::Reserved, reserved),
+        row(Part::CachedSegments, segments),
+        row(Part::CachedFragments, cached - segments),
+        row(Part::Waiting, active.saturating_sub(allocated)),
+        row(Part::Rounding, allocated.saturating_sub(tensors)),
+        row(Part::Tensors, tensors),
+    ]);
     rows
 }
 

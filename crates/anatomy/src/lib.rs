@@ -9,12 +9,13 @@
 //! is when PyTorch's `memory_allocated` falls. At each time the categories sum to that statistic to
 //! the byte: [`check`] proves it the slow way.
 //!
-//! - [`mod@anatomy`]: the data that comes out; [`categories`]: bytes by category;
+//! - [`mod@anatomy`]: the data that comes out; `account`: rows of the ledger; [`categories`]: bytes by category;
 //! - [`lives`]: every allocation with its birth, death, owner, category and name;
 //! - `dissection`, `alike`, `areas`, `modules`, `source`, `tensors`, `ledger`: one moment taken apart;
 //! - `phases`, `growth`: the run over time; [`curve`]: categories at every event;
 //! - [`mod@fold`]: the tree of modules folded to what matters; [`bytes`]: sizes for people.
 
+mod account;
 pub mod alike;
 pub mod anatomy;
 mod areas;
@@ -35,9 +36,10 @@ mod tensors;
 use allocator::Timeline;
 use recording::{Event, Recording};
 
+pub use account::{Around, Entry, Known, Part};
 pub use anatomy::{
-    Alike, Anatomy, AreaBytes, Dissection, Entry, Growth, GrowthSite, Known, LineBytes,
-    ModuleBytes, Named, Origin, OutOfMemory, PhaseBytes, PhasePeak, StepPeak, Tensor, When,
+    Alike, Anatomy, AreaBytes, Dissection, Growth, GrowthSite, LineBytes, ModuleBytes, Named,
+    Origin, OutOfMemory, PhaseBytes, PhasePeak, StepPeak, Tensor, When,
 };
 pub use categories::Categories;
 pub use check::check;
@@ -48,11 +50,16 @@ pub use source::Source;
 use dissection::Knife;
 use lives::Lives;
 
+/// Takes a recording apart, with what it says of its card itself: see [`dissect_on`].
+pub fn dissect(recording: &Recording, timeline: &Timeline) -> Anatomy {
+    dissect_on(recording, timeline, &Around::of(&recording.about))
+}
+
 /// Takes a recording apart. The timeline must be of the same recording: its own, from
 /// [`allocator::reproduce`], or one under other settings. It may end early; so does the anatomy then.
-pub fn dissect(recording: &Recording, timeline: &Timeline) -> Anatomy {
+pub fn dissect_on(recording: &Recording, timeline: &Timeline, around: &Around) -> Anatomy {
     let lives = Lives::of(recording, timeline);
-    let knife = Knife::new(recording, timeline, &lives);
+    let knife = Knife::new(recording, timeline, &lives, around);
     let phases = phases::phases(&lives, timeline);
     let steps = phases::steps(&phases);
     Anatomy {
@@ -86,7 +93,8 @@ pub fn allocations(
     let mut wanted: Vec<&lives::Life> =
         lives.list.iter().filter(|life| is_wanted(life.requested)).collect();
     wanted.sort_by_key(|life| (std::cmp::Reverse(life.requested), life.born));
-    Knife::new(recording, timeline, &lives).alike(&wanted)
+    let around = Around::of(&recording.about);
+    Knife::new(recording, timeline, &lives, &around).alike(&wanted)
 }
 
 /// The first time at which a quantity is greatest; the state before the first event counts too.

@@ -67,8 +67,10 @@ fn assert_sums(at: &Dissection) {
     assert_eq!(at.lines.iter().map(|row| row.bytes).sum::<u64>(), sum, "lines");
     assert_eq!(at.operators.iter().map(|row| row.bytes).sum::<u64>(), sum, "operators");
     assert_eq!(at.born.iter().map(|row| row.bytes).sum::<u64>(), sum, "phases");
-    let of = |name: &str| at.ledger.iter().find(|row| row.name == name).map_or(0, |row| row.bytes);
-    let parts = at.ledger.iter().filter(|row| row.depth == 2).map(|row| row.bytes);
+    let of = |name: &str| {
+        at.ledger.iter().find(|row| row.part.name() == name).map_or(0, |row| row.bytes)
+    };
+    let parts = at.ledger.iter().filter(|row| row.part.depth() == 2).map(|row| row.bytes);
     assert_eq!(parts.sum::<u64>(), of("reserved"), "reserved");
     assert_eq!(of("reserved"), at.reserved);
 }

@@ -104,8 +104,12 @@ fn the_largest_tensors_have_shapes_and_names() {
 fn the_ledger_goes_from_the_card_to_tensors() {
     let anatomy = step().dissect().1;
     // The large pool takes 20 MiB at once, the small one 2 MiB.
-    let rows: Vec<_> =
-        anatomy.allocated_peak.ledger.iter().map(|row| (row.name, row.bytes, row.depth)).collect();
+    let rows: Vec<_> = anatomy
+        .allocated_peak
+        .ledger
+        .iter()
+        .map(|row| (row.part.name(), row.bytes, row.part.depth()))
+        .collect();
     assert_eq!(
         rows,
         [
@@ -135,7 +139,7 @@ fn whole_free_segments_are_told_from_fragments() {
     script.free(other);
     script.alloc(200 * MIB, owner);
     let peak = script.dissect().1.reserved_peak;
-    let of = |name: &str| peak.ledger.iter().find(|row| row.name == name).unwrap().bytes;
+    let of = |name: &str| peak.ledger.iter().find(|row| row.part.name() == name).unwrap().bytes;
     // 64 MiB hold 30, 12 MiB hold nothing, 200 MiB are full.
     assert_eq!((of("cached_segments"), of("cached_fragments")), (12 * MIB, 34 * MIB));
 }
