@@ -126,7 +126,7 @@ def a_bias_for_every_row():
 # -- enlarged maps ------------------------------------------------------------------------------------
 
 
-@fires("upsampled-maps", "", {"conv-before-upsampling": "changes the function", "checkpoint": "numerically equal"})
+@fires("upsampled-maps", "", {"conv-before-upsampling": "changes the function", "checkpoint": "exact"})
 def enlarged_before_a_convolution():
     def forward(self, x):
         large = F.interpolate(self.one(x), scale_factor=8)  # HERE

@@ -7,8 +7,10 @@
 use anatomy::{Anatomy, bytes};
 use recording::{Category, Phase};
 
+use crate::detectors;
 use crate::finding::{Finding, Whole};
 use crate::label::Label;
+use crate::remedies::{Row, row};
 use crate::scene::sum;
 
 /// What a remedy could do to the allocated peak.
@@ -60,7 +62,7 @@ type Reply = fn(&Question<'_>) -> (Effect, Label, String);
 
 /// Words that name a remedy, without spaces, dots and underscores; the first that a question contains.
 #[rustfmt::skip]
-const REMEDIES: [(&[&str], Reply); 17] = [
+const REMEDIES: &[(&[&str], Reply)] = &[
     (&["emptycache", "gccollect", "clearcache", "clearthecache"], cache),
     (&["headdim"], head_dim),
     (&["expandablesegments", "maxsplitsize", "allocconf", "garbagecollectionthreshold"], allocator),
@@ -69,7 +71,8 @@ const REMEDIES: [(&[&str], Reply); 17] = [
     (&["accumul"], accumulation),
     (&["8bit"], eight_bits),
     (&["adafactor", "sgd", "lion"], optimizer),
-    (&["fused", "foreach"], fused),
+    (&["foreach"], foreach),
+    (&["fused"], fused),
     (&["ema", "teacher", "average"], copies),
     (&["freez", "frozen", "requiresgrad"], freezing),
     (&["amp", "autocast", "fp16", "bf16", "half", "mixedprecision"], precision),
@@ -77,7 +80,7 @@ const REMEDIES: [(&[&str], Reply); 17] = [
     (&["benchmark", "channelslast"], workspace),
     (&["flash", "sdpa", "xformers", "scaleddotproduct", "attention"], attention),
     (&["batch"], batch),
-    (&["resolution", "imagesize", "frames", "tokens", "groups", "points"], batch),
+    (&["resolution", "imagesize", "frames", "tokens", "groups", "points"], inputs),
 ];
 
 /// Answers a question about the peak of a run.
@@ -111,7 +114,13 @@ impl Question<'_> {
     }
 
     fn finding(&self, id: &str) -> Option<&Finding> {
+        debug_assert!(detectors::TABLE.iter().any(|row| row.id == id), "{id}");
         self.findings.iter().find(|finding| finding.id == id)
+    }
+
+    /// How far a change of the table goes with this model.
+    fn label(&self, of: &Row) -> Label {
+        of.remedy(self.anatomy).label
     }
 
     /// The peak in words.
@@ -143,12 +152,12 @@ fn cache(question: &Question<'_>) -> (Effect, Label, String) {
 }
 
 fn allocator(question: &Question<'_>) -> (Effect, Label, String) {
-    let (effect, label, why) = cache(question);
+    let (effect, _, why) = cache(question);
     let why = why.replace(
         "it gives back memory that no tensor uses, and PyTorch does that by itself before it runs out. ",
         "it changes where blocks lie, not how many there are; `fathom replay` tries it. ",
     );
-    (effect, label, why)
+    (effect, question.label(const { row("allocator") }), why)
 }
 
 fn host(_: &Question<'_>) -> (Effect, Label, String) {
@@ -177,7 +186,7 @@ fn head_dim(question: &Question<'_>) -> (Effect, Label, String) {
 
 fn checkpoint(question: &Question<'_>) -> (Effect, Label, String) {
     let peak = &question.anatomy.allocated_peak;
-    let object = question.object;
+    let (object, label) = (question.object, question.label(const { row("checkpoint") }));
     let saved = match object {
         "" => question.of(Category::Activations),
         path => match peak.modules.iter().find(|module| module.path == path) {
@@ -185,21 +194,21 @@ fn checkpoint(question: &Question<'_>) -> (Effect, Label, String) {
             None if question.anatomy.modules.iter().any(|(known, _)| known == path) => 0,
             None => {
                 let why = format!("no module `{path}` was seen: `--modules` lists them");
-                return (Effect::Unknown, Label::NumericallyEqual, why);
+                return (Effect::Unknown, label, why);
             }
         },
     };
     let what = if object.is_empty() { "the model" } else { object };
     if u128::from(saved) * 100 < u128::from(peak.allocated) {
         let why = format!("{}: there {what} keeps {}", question.moment(), bytes::text(saved));
-        return (Effect::None, Label::NumericallyEqual, why);
+        return (Effect::None, label, why);
     }
     let why = format!(
         "{what} keeps {} at the peak; computing it again brings back what one checkpointed block keeps, all \
          of it if it is one block",
         bytes::text(saved)
     );
-    (Effect::AtMost(saved), Label::NumericallyEqual, why)
+    (Effect::AtMost(saved), label, why)
 }
 
 fn accumulation(question: &Question<'_>) -> (Effect, Label, String) {
@@ -211,45 +220,53 @@ fn accumulation(question: &Question<'_>) -> (Effect, Label, String) {
         bytes::text(gradients)
     );
     let is_worse = question.anatomy.allocated_peak.when.phase == Some(Phase::Forward);
-    (if is_worse { Effect::Worse } else { Effect::None }, Label::ChangesStatistics, why)
+    let effect = if is_worse { Effect::Worse } else { Effect::None };
+    (effect, question.label(const { row("accumulate") }), why)
 }
 
 fn optimizer(question: &Question<'_>) -> (Effect, Label, String) {
     let state = question.of(Category::Optimizer);
     let why = format!("the optimizer's state takes {} at the peak", bytes::text(state));
-    (Effect::AtMost(state), Label::ChangesTraining, why)
+    (Effect::AtMost(state), question.label(const { row("adafactor") }), why)
 }
 
 fn eight_bits(question: &Question<'_>) -> (Effect, Label, String) {
     let (_, _, why) = optimizer(question);
-    (Effect::AtMost(question.of(Category::Optimizer) / 4 * 3), Label::ChangesNumerics, why)
+    let most = question.of(Category::Optimizer) / 4 * 3;
+    (Effect::AtMost(most), question.label(const { row("8bit-optimizer") }), why)
 }
 
 fn fused(question: &Question<'_>) -> (Effect, Label, String) {
     if question.object.contains("attention") {
         return attention(question);
     }
-    match question.finding("optimizer-temporaries") {
-        Some(finding) => (
-            Effect::AtMost(finding.bytes),
-            Label::NumericallyEqual,
-            format!(
-                "temporaries of the optimizer's step take {} at the peak",
-                bytes::text(finding.bytes)
-            ),
-        ),
-        None => (
-            Effect::None,
-            Label::NumericallyEqual,
-            format!("{}, not in the optimizer's step", question.moment()),
-        ),
-    }
+    of_step(question, const { row("fused-optimizer") })
+}
+
+fn foreach(question: &Question<'_>) -> (Effect, Label, String) {
+    of_step(question, const { row("no-foreach") })
+}
+
+/// Changes of how the optimizer steps.
+fn of_step(question: &Question<'_>, change: &Row) -> (Effect, Label, String) {
+    let (effect, why) = match question.finding("optimizer-temporaries") {
+        Some(Finding { bytes, .. }) => {
+            let size = bytes::text(*bytes);
+            (
+                Effect::AtMost(*bytes),
+                format!("temporaries of the optimizer's step take {size} at the peak"),
+            )
+        }
+        None => (Effect::None, format!("{}, not in the optimizer's step", question.moment())),
+    };
+    (effect, question.label(change), why)
 }
 
 fn copies(question: &Question<'_>) -> (Effect, Label, String) {
     let copies = question.of(Category::ModelCopies);
     let why = format!("copies of the model take {} at the peak", bytes::text(copies));
-    (if copies == 0 { Effect::None } else { Effect::AtMost(copies) }, Label::Exact, why)
+    let effect = if copies == 0 { Effect::None } else { Effect::AtMost(copies) };
+    (effect, question.label(const { row("ema-cpu") }), why)
 }
 
 fn freezing(question: &Question<'_>) -> (Effect, Label, String) {
@@ -260,7 +277,7 @@ fn freezing(question: &Question<'_>) -> (Effect, Label, String) {
          trained; gradients, optimizer state and activations are {} here. Weights stay",
         bytes::text(most)
     );
-    (Effect::AtMost(most), Label::ChangesTraining, why)
+    (Effect::AtMost(most), question.label(const { row("freeze") }), why)
 }
 
 fn precision(question: &Question<'_>) -> (Effect, Label, String) {
@@ -271,46 +288,43 @@ fn precision(question: &Question<'_>) -> (Effect, Label, String) {
          float32, and adds casts of the weights, up to {}",
         bytes::text(casts)
     );
-    (Effect::AtMost(half), Label::ChangesNumerics, why)
+    (Effect::AtMost(half), question.label(const { row("amp-bf16") }), why)
 }
 
 fn zero_grad(question: &Question<'_>) -> (Effect, Label, String) {
-    match question.finding("gradients-in-forward") {
-        Some(finding) => (
-            Effect::AtMost(finding.bytes),
-            Label::Exact,
-            format!(
-                "gradients take {} under the forward pass at the peak",
-                bytes::text(finding.bytes)
-            ),
-        ),
-        None => (
-            Effect::None,
-            Label::Exact,
-            format!("{}, where gradients are not in the way", question.moment()),
-        ),
-    }
+    let (effect, why) = match question.finding("gradients-in-forward") {
+        Some(Finding { bytes, .. }) => {
+            let size = bytes::text(*bytes);
+            (
+                Effect::AtMost(*bytes),
+                format!("gradients take {size} under the forward pass at the peak"),
+            )
+        }
+        None => {
+            (Effect::None, format!("{}, where gradients are not in the way", question.moment()))
+        }
+    };
+    (effect, question.label(const { row("zero-grad") }), why)
 }
 
 fn workspace(question: &Question<'_>) -> (Effect, Label, String) {
     let space = question.of(Category::Workspace);
     let why = format!("libraries' scratch memory takes {} at the peak", bytes::text(space));
-    (if space == 0 { Effect::None } else { Effect::AtMost(space) }, Label::NumericallyEqual, why)
+    let effect = if space == 0 { Effect::None } else { Effect::AtMost(space) };
+    (effect, question.label(const { row("channels-last") }), why)
 }
 
 fn attention(question: &Question<'_>) -> (Effect, Label, String) {
-    match question.finding("attention-matrices") {
-        Some(finding) => (
-            Effect::AtMost(finding.bytes),
-            Label::NumericallyEqual,
-            format!("the matrices of attention take {} at the peak", bytes::text(finding.bytes)),
-        ),
-        None => (
-            Effect::None,
-            Label::NumericallyEqual,
-            "no matrix of attention worth naming is alive at the peak".to_owned(),
-        ),
-    }
+    let (effect, why) = match question.finding("attention-matrices") {
+        Some(Finding { bytes, .. }) => {
+            let size = bytes::text(*bytes);
+            (Effect::AtMost(*bytes), format!("the matrices of attention take {size} at the peak"))
+        }
+        None => {
+            (Effect::None, "no matrix of attention worth naming is alive at the peak".to_owned())
+        }
+    };
+    (effect, question.label(const { row("fused-attention") }), why)
 }
 
 fn batch(question: &Question<'_>) -> (Effect, Label, String) {
@@ -322,7 +336,12 @@ fn batch(question: &Question<'_>) -> (Effect, Label, String) {
         bytes::text(data),
         bytes::text(rest)
     );
-    (Effect::AtMost(data), Label::ChangesStatistics, why)
+    (Effect::AtMost(data), question.label(const { row("batch") }), why)
+}
+
+fn inputs(question: &Question<'_>) -> (Effect, Label, String) {
+    let (effect, _, why) = batch(question);
+    (effect, question.label(const { row("inputs") }), why)
 }
 
 #[cfg(test)]
@@ -347,6 +366,19 @@ mod tests {
         assert_eq!(asked("head_dim 32", std::slice::from_ref(&matrices)).effect, Effect::Worse);
         assert_eq!(asked("head_dim=32", &[]).effect, Effect::None);
         assert_eq!(asked("flash attention", &[matrices]).effect, Effect::AtMost(1 << 30));
+    }
+
+    /// An answer goes as far as the remedy or the lever of that name.
+    #[test]
+    fn labels_are_those_of_the_table() {
+        let label = |question: &str| asked(question, &[]).label.unwrap();
+        assert_eq!(label("checkpoint"), Label::Exact);
+        assert_eq!(label("foreach=False"), Label::Exact);
+        assert_eq!(label("zero_grad"), Label::Exact);
+        assert_eq!(label("fused=True"), Label::NumericallyEqual);
+        assert_eq!(label("8bit adam"), Label::ChangesTraining);
+        assert_eq!(label("batch 8"), Label::ChangesStatistics);
+        assert_eq!(label("resolution 224"), Label::ChangesFunction);
     }
 
     #[test]

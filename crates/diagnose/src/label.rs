@@ -20,17 +20,7 @@ pub enum Label {
 }
 
 impl Label {
-    /// All, the mildest first.
-    pub const ALL: [Label; 6] = [
-        Label::Exact,
-        Label::NumericallyEqual,
-        Label::ChangesNumerics,
-        Label::ChangesStatistics,
-        Label::ChangesTraining,
-        Label::ChangesFunction,
-    ];
-
-    /// For people and JSON, and as the levers in Python write it.
+    /// For people and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Label::Exact => "exact",
@@ -40,11 +30,6 @@ impl Label {
             Label::ChangesTraining => "changes training",
             Label::ChangesFunction => "changes the function",
         }
-    }
-
-    /// Reads it.
-    pub fn parse(text: &str) -> Option<Label> {
-        Label::ALL.into_iter().find(|label| label.name() == text)
     }
 
     /// Whether it is tried only if the user allows it.

@@ -6,15 +6,16 @@
 //! up to no more than the peak; a finding that is not counted says something about bytes that others
 //! count, or about memory outside of the allocated peak.
 //!
-//! - [`finding`]: what comes out; [`mod@remedies`]: what may be done, with how far it changes results;
+//! - [`finding`]: what comes out; [`mod@remedies`]: what may be done, with how far it changes
+//!   results, and which of it `fit` tries;
 //! - [`scene`]: the moment that is looked at, and who has been claimed there;
 //! - `roles`: what an operator or an autograd node is for;
-//! - `detectors`: one file each, a plain function from the scene to findings;
+//! - [`mod@detectors`]: one file each, a plain function from the scene to findings;
 //! - [`mod@page`]: the reference of all findings and remedies;
 //! - [`mod@ask`]: remedies that people believe in, checked against what was measured.
 
 pub mod ask;
-mod detectors;
+pub mod detectors;
 pub mod finding;
 mod label;
 pub mod page;
@@ -28,19 +29,18 @@ use std::collections::BTreeMap;
 use anatomy::Anatomy;
 
 pub use ask::{Answer, Effect, ask};
-pub use detectors::IDS;
 pub use finding::{Evidence, Finding, Whole};
 pub use label::Label;
 pub use remedies::Remedy;
 
-use scene::{Claims, Scene};
+use scene::Scene;
 
 /// Bytes of the allocated peak by cause, however small: what is compared between runs.
 pub fn bytes_by_cause(anatomy: &Anatomy) -> BTreeMap<&'static str, u64> {
     let mut scene = Scene::of(anatomy, None);
     scene.least = 0;
     let mut sums: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for finding in look(&scene).into_iter().filter(|finding| finding.counted) {
+    for finding in detectors::detect(&scene).into_iter().filter(|finding| finding.counted) {
         let sum = sums.entry(finding.id).or_default();
         *sum = sum.saturating_add(finding.bytes);
     }
@@ -50,20 +50,8 @@ pub fn bytes_by_cause(anatomy: &Anatomy) -> BTreeMap<&'static str, u64> {
 /// Causes of the allocated peak; or, of the moment at which memory ran out, if that ended the run.
 pub fn diagnose(anatomy: &Anatomy, ended_by_memory: bool) -> Vec<Finding> {
     let refused = scene::refused(anatomy, ended_by_memory);
-    let mut findings = look(&Scene::of(anatomy, refused.as_ref()));
+    let mut findings = detectors::detect(&Scene::of(anatomy, refused.as_ref()));
     // What explains bytes first, by bytes; then what is said about them.
     findings.sort_by_key(|finding| (!finding.counted, std::cmp::Reverse(finding.bytes)));
-    findings
-}
-
-fn look(scene: &Scene<'_>) -> Vec<Finding> {
-    let mut claims = Claims::new(scene);
-    let mut findings: Vec<Finding> = Vec::new();
-    // Where nobody gave names, as in snapshots, nothing can be told of tensors.
-    let detectors =
-        if scene.anatomy.has_names { &detectors::ALL[..] } else { &detectors::NAMELESS };
-    for detect in detectors {
-        findings.extend(detect(scene, &mut claims));
-    }
     findings
 }

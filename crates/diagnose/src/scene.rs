@@ -93,6 +93,15 @@ impl<'a> Scene<'a> {
         u128::from(self.total) * u128::from(self.least) <= u128::from(bytes) * 1000 && bytes != 0
     }
 
+    /// Those of them that are wanted.
+    pub(crate) fn part(
+        &self,
+        members: &[usize],
+        is_wanted: impl Fn(&Thing<'_>) -> bool,
+    ) -> Vec<usize> {
+        members.iter().copied().filter(|index| is_wanted(&self.things[*index])).collect()
+    }
+
     /// Bytes of blocks.
     pub(crate) fn bytes(&self, members: &[usize]) -> u64 {
         sum(members.iter().map(|index| self.things[*index].tensor.block))
@@ -228,25 +237,20 @@ impl Claims {
     }
 
     /// A finding that counts these, if they are worth one.
-    pub(crate) fn finding(
-        &mut self,
-        scene: &Scene<'_>,
-        id: &'static str,
-        members: &[usize],
-    ) -> Option<Finding> {
+    pub(crate) fn finding(&mut self, scene: &Scene<'_>, members: &[usize]) -> Option<Finding> {
         let bytes = scene.bytes(members);
         if !scene.is_worth(bytes) {
             return None;
         }
         self.take(members);
         let evidence = crate::words::evidence(scene, members);
-        Some(Finding { id, bytes, counted: true, evidence, ..Finding::default() })
+        Some(Finding { bytes, evidence, ..Finding::default() })
     }
 }
 
 /// A finding about things that others count.
-pub(crate) fn remark(scene: &Scene<'_>, id: &'static str, members: &[usize]) -> Option<Finding> {
+pub(crate) fn remark(scene: &Scene<'_>, members: &[usize]) -> Option<Finding> {
     let bytes = scene.bytes(members);
     let evidence = crate::words::evidence(scene, members);
-    scene.is_worth(bytes).then(|| Finding { id, bytes, evidence, ..Finding::default() })
+    scene.is_worth(bytes).then(|| Finding { bytes, evidence, ..Finding::default() })
 }

@@ -130,8 +130,22 @@ pub(crate) fn is_number(path: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// How many of a kind the backward pass needs, and which layers do; empty if none.
+pub(crate) fn kept(scene: &Scene<'_>, saved: &[usize], kind: &str) -> String {
+    if saved.is_empty() {
+        return String::new();
+    }
+    format!(
+        "{} {kind}{} kept for the backward pass: {} ({}).",
+        saved.len(),
+        plural(saved.len() as u64),
+        bytes::text(scene.bytes(saved)),
+        roles(scene, saved)
+    )
+}
+
 /// `convolutions 4.00 GiB, norm layers 3.00 GiB`: by what things are kept for.
-pub(crate) fn roles(scene: &Scene<'_>, members: &[usize]) -> String {
+fn roles(scene: &Scene<'_>, members: &[usize]) -> String {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for index in members {
         let thing = &scene.things[*index];

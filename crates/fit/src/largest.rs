@@ -27,6 +27,8 @@ pub struct Largest {
     pub card: usize,
     /// `None`: even the smallest value does not fit.
     pub value: Option<i64>,
+    /// Whether that rests on what was assumed of values that nobody knows.
+    pub is_assumed: bool,
     /// Peaks at that value.
     pub peaks: Peaks,
     /// Whether the range ended before the memory did.
@@ -75,6 +77,7 @@ impl<'a, R: Runner> Search<'a, R> {
         Ok(Largest {
             card: index,
             value: (low <= value).then_some(value),
+            is_assumed: self.verdict(index, card, value) == Some(Verdict::FitsIf),
             peaks: own.map_or_else(Peaks::default, |measured| measured.peaks),
             at_end_of_range: high == value,
             failure: failed(self.verdict(index, card, value + 1)),
@@ -102,7 +105,7 @@ impl<'a, R: Runner> Search<'a, R> {
                 let was_run = |measured: &&Measured| measured.verdict != Verdict::NotRun;
                 let need = self.needs.get(&x).filter(was_run);
                 let own = self.on_card.get(&(index, x));
-                let is_own = verdict == Verdict::Fits || need.is_none();
+                let is_own = verdict.fits() || need.is_none();
                 let seen = own.filter(|_| is_own).or(need);
                 points.push(Point {
                     values: (self.values)(x),
@@ -156,7 +159,7 @@ impl<'a, R: Runner> Search<'a, R> {
             .needs
             .keys()
             .chain(on_cards)
-            .filter_map(|&x| Some((x, self.verdict(index, card, x)? == Verdict::Fits)))
+            .filter_map(|&x| Some((x, self.verdict(index, card, x)?.fits())))
             .collect();
         fits = known.iter().filter(|row| row.1).map(|row| row.0).fold(fits, i64::max);
         let above = known.iter().filter(|row| !row.1 && fits < row.0);
@@ -169,7 +172,7 @@ impl<'a, R: Runner> Search<'a, R> {
         let on_cards = self.on_card.iter().map(|((_, x), measured)| (*x, measured));
         let ran = on_cards.chain(self.needs.iter().map(|(x, measured)| (*x, measured)));
         let went: BTreeMap<i64, Peaks> = ran
-            .filter(|(_, measured)| measured.verdict == Verdict::Fits)
+            .filter(|(_, measured)| measured.verdict.fits())
             .map(|(x, measured)| (x, measured.peaks))
             .collect();
         let reaches = |of: fn(&Peaks) -> u64| {

@@ -1,6 +1,7 @@
-//! The levers that can be tried, in the order in which they are worth it.
+//! The levers of a plan. What each is, and when it is its turn, says the table in `diagnose::remedies`.
 
 pub use diagnose::Label;
+use diagnose::remedies::{Probe, Row, Stage, TABLE, find, row};
 
 /// A lever of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,74 +25,98 @@ pub enum Lever {
     },
 }
 
+// Taken from the table, so that an id that it does not have does not compile.
+pub(crate) const ALLOCATOR: &str = row("allocator").id;
+pub(crate) const CHECKPOINT: &str = row("checkpoint").id;
+pub(crate) const ACCUMULATE: &str = row("accumulate").id;
+pub(crate) const FREEZE: &str = row("freeze").id;
+pub(crate) const OFFLOAD: &str = row("offload").id;
+pub(crate) const HALF_FROZEN: &str = row("half-frozen").id;
+pub(crate) const FUSED_OPTIMIZER: &str = row("fused-optimizer").id;
+pub(crate) const NO_FOREACH: &str = row("no-foreach").id;
+
+/// Lower precision on cards that have bfloat16.
+pub const AMP_BF16: &str = row("amp-bf16").id;
+/// And on those that do not.
+pub const AMP_FP16: &str = row("amp-fp16").id;
+
+/// The allocator's setting that is tried.
+const SEGMENTS: &str = "expandable_segments:True";
+
 impl Lever {
-    /// Its id.
+    /// Its id; of a knob, its name.
     pub fn id(&self) -> &str {
         match self {
             Lever::Plain(id) => id,
-            Lever::Allocator(_) => "allocator",
-            Lever::Checkpoint(_) => "checkpoint",
-            Lever::Accumulate(_) => "accumulate",
-            Lever::Freeze(_) => "freeze",
+            Lever::Allocator(_) => ALLOCATOR,
+            Lever::Checkpoint(_) => CHECKPOINT,
+            Lever::Accumulate(_) => ACCUMULATE,
+            Lever::Freeze(_) => FREEZE,
             Lever::Knob { name, .. } => name,
         }
     }
+
+    /// Its row; a knob has none.
+    pub fn row(&self) -> Option<&'static Row> {
+        match self {
+            Lever::Knob { .. } => None,
+            _ => find(self.id()),
+        }
+    }
+
+    /// A row as it is tried first; `None` if it needs modules, which only a look at the script can name.
+    pub(crate) fn of(row: &Row) -> Option<Lever> {
+        match row.id {
+            ALLOCATOR => Some(Lever::Allocator(SEGMENTS.to_owned())),
+            ACCUMULATE => Some(Lever::Accumulate(2)),
+            CHECKPOINT | FREEZE => None,
+            id => Some(Lever::Plain(id)),
+        }
+    }
+
+    /// Whether it must not be asked together with others if it finds something to act on.
+    pub fn is_asked_apart(&self) -> bool {
+        let as_lever = self.row().and_then(|row| row.lever);
+        as_lever.is_some_and(|lever| lever.probe == Probe::Apart)
+    }
 }
 
-/// Free of cost: tried one by one, and those that help together.
-pub const FREE: [&str; 6] = [
-    "zero-grad",
-    "bucket-view",
-    "no-foreach",
-    "ema-cpu",
-    "fused-attention",
-    "chunked-cross-entropy",
-];
+/// All of them, in the order in which they are tried.
+pub fn all() -> impl Iterator<Item = &'static Row> {
+    TABLE.iter().filter(|row| row.lever.is_some())
+}
 
-/// Free of cost as well, but tried only where a cause of the peak asks for them.
-pub const IF_ASKED: [&str; 2] = ["fused-optimizer", "channels-last"];
+/// Those of one stage.
+pub(crate) fn of_stage(stage: Stage) -> impl Iterator<Item = &'static Row> {
+    all().filter(move |row| row.lever.is_some_and(|lever| lever.stage == stage))
+}
 
-/// Asked beside the first look whether they find something to act on: they do not make a script fail.
-pub const PROBED: [&str; 8] = [
-    "zero-grad",
-    "bucket-view",
-    "no-foreach",
-    "ema-cpu",
-    "fused-attention",
-    "chunked-cross-entropy",
-    "accumulate",
-    "fused-optimizer",
-];
+/// Those that are asked beside the first look if they find something to act on.
+pub(crate) fn probed() -> impl Iterator<Item = &'static Row> {
+    all().filter(|row| row.lever.is_some_and(|lever| lever.probe != Probe::No))
+}
 
-/// Levers without options that stand for themselves, with their labels.
-pub const PLAIN: [(&str, Label); 15] = [
-    ("zero-grad", Label::Exact),
-    ("bucket-view", Label::Exact),
-    ("no-foreach", Label::Exact),
-    ("ema-cpu", Label::Exact),
-    ("offload", Label::Exact),
-    ("fused-attention", Label::NumericallyEqual),
-    ("fused-optimizer", Label::NumericallyEqual),
-    ("chunked-cross-entropy", Label::NumericallyEqual),
-    ("channels-last", Label::NumericallyEqual),
-    ("amp-bf16", Label::ChangesNumerics),
-    ("amp-fp16", Label::ChangesNumerics),
-    ("half-frozen", Label::ChangesNumerics),
-    ("8bit-optimizer", Label::ChangesTraining),
-    ("adafactor", Label::ChangesTraining),
-    ("sgd", Label::ChangesTraining),
-];
+/// The label of a lever; in a model whose BatchNorm sees it, or before that is known.
+pub(crate) fn label(lever: &Lever, meets_batch_norm: bool) -> Label {
+    // What a setting of the user's means, only the user knows.
+    lever.row().map_or(Label::ChangesTraining, |row| row.label_with(meets_batch_norm))
+}
 
-/// The label of a lever before it was tried.
-pub fn label(lever: &Lever) -> Label {
-    match lever {
-        Lever::Allocator(_) | Lever::Checkpoint(_) => Label::Exact,
-        Lever::Accumulate(_) => Label::NumericallyEqual,
-        Lever::Freeze(_) => Label::ChangesTraining,
-        // What a setting of the user's means, only the user knows.
-        Lever::Knob { .. } => Label::ChangesTraining,
-        Lever::Plain(id) => {
-            PLAIN.iter().find(|row| row.0 == *id).map_or(Label::ChangesFunction, |row| row.1)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lever_has_the_id_and_the_label_of_its_row() {
+        for row in all() {
+            let lever = Lever::of(row).unwrap_or(match row.id {
+                CHECKPOINT => Lever::Checkpoint(Vec::new()),
+                _ => Lever::Freeze(Vec::new()),
+            });
+            assert_eq!((lever.id(), label(&lever, false)), (row.id, row.label));
+            assert_eq!(label(&lever, true), row.label_with(true));
         }
+        let knob = Lever::Knob { name: "offload".to_owned(), value: "1".to_owned() };
+        assert_eq!(label(&knob, false), Label::ChangesTraining);
     }
 }

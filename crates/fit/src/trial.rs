@@ -38,12 +38,21 @@ pub struct Trial {
 pub enum Verdict {
     /// It went through.
     Fits,
+    /// It went through with what was assumed of values that nobody knows, and may not with others.
+    FitsIf,
     /// It ran out of memory.
     DoesNotFit,
     /// The script failed by itself; why.
     Failed(String),
     /// Something else ended the search first: nothing is known.
     NotRun,
+}
+
+impl Verdict {
+    /// Whether it went through, with what was assumed if something was.
+    pub fn fits(&self) -> bool {
+        matches!(self, Verdict::Fits | Verdict::FitsIf)
+    }
 }
 
 /// Peaks of a run, in bytes.
@@ -83,13 +92,13 @@ pub trait Runner {
 /// on: what was allocated without a limit is no lower bound.
 pub fn verdict_for(card: &Card, unlimited: &Measured) -> Option<Verdict> {
     let Measured { verdict, peaks } = unlimited;
-    if *verdict != Verdict::Fits {
+    if !verdict.fits() {
         // With less memory than all there is it would not end better.
         return Some(verdict.clone());
     }
     // PyTorch's memory, and what libraries such as NCCL take besides.
     let taken = peaks.device.saturating_sub(card.context_bytes).max(peaks.reserved);
-    (taken <= card.usable_bytes).then_some(Verdict::Fits)
+    (taken <= card.usable_bytes).then(|| verdict.clone())
 }
 
 #[cfg(test)]
@@ -117,5 +126,11 @@ mod tests {
         assert_eq!(verdict_for(&card(), &unlimited(4 * USABLE, 4 * USABLE, 4 * USABLE)), None);
         let failed = Measured { verdict: Verdict::Failed("why".into()), ..unlimited(0, 0, 0) };
         assert_eq!(verdict_for(&card(), &failed), Some(failed.verdict));
+    }
+
+    #[test]
+    fn what_was_assumed_without_a_limit_is_assumed_on_the_card_too() {
+        let open = Measured { verdict: Verdict::FitsIf, ..unlimited(800, 900, 1000) };
+        assert_eq!(verdict_for(&card(), &open), Some(Verdict::FitsIf));
     }
 }

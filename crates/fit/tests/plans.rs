@@ -1,7 +1,7 @@
 //! The search for a plan against a script whose peaks are known: what is tried, in which order, and monotony.
 
 use fit::checkpoint::{Absence, Candidate, Step};
-use fit::plan::{Answer, Bench, Cause, Fact, Look, Speeds, Tried, Wish, search};
+use fit::plan::{Answer, Bench, Cause, Fact, Look, Plan, Speeds, Tried, Wish, search};
 use fit::{Card, Label, Lever, Measured, Peaks, Verdict};
 
 /// Ten blocks of 1000 bytes on top of 2000; no-foreach saves 300; precision halves the blocks; channels-last
@@ -16,6 +16,8 @@ struct Script {
     causes: Vec<Cause>,
     /// What cuDNN takes without a limit and does without on the card.
     workspace: u64,
+    /// Whether its blocks have a BatchNorm.
+    has_batch_norm: bool,
 }
 
 const BLOCKS: usize = 10;
@@ -49,6 +51,7 @@ impl Script {
             applied,
             reason: Some("absent".to_owned()),
             batch: self.batch,
+            meets_batch_norm: self.has_batch_norm,
             ..Fact::default()
         }
     }
@@ -132,7 +135,7 @@ fn chosen(answer: &Answer) -> &fit::plan::Plan {
 #[test]
 fn what_fits_as_it_is_needs_no_plan() {
     let (answer, tried) = fit(12_000, &[]);
-    assert!(answer.fits && answer.plans.is_empty());
+    assert!(answer.as_it_is.fits() && answer.plans.is_empty());
     assert_eq!(tried, [Vec::new()]);
 }
 
@@ -175,7 +178,7 @@ fn asking_for_less_memory_never_gives_a_higher_peak() {
         let (answer, _) = fit(usable, &[("batch", &["4", "2", "1"])]);
         let peak = match answer.chosen {
             Some(index) => answer.plans[index].peaks.reserved,
-            None if answer.fits => answer.baseline.peaks.reserved,
+            None if answer.as_it_is.fits() => answer.baseline.peaks.reserved,
             None => continue,
         };
         assert!(peak <= usable && peak <= last, "{usable}: {peak} after {last}");
@@ -200,6 +203,29 @@ fn a_batch_is_divided_no_further_than_needed() {
     assert_eq!(parts(2_699), Some(16));
 }
 
+/// Their rows say what they do to it.
+#[test]
+fn batch_norm_makes_some_levers_change_more() {
+    let labels = |has_batch_norm: bool| {
+        let script = Script { usable: 1, batch: Some(8), has_batch_norm, ..Script::default() };
+        let (answer, _) = fit_script(script, &[]);
+        let label = |is_wanted: fn(&Lever) -> bool| {
+            let alone = |plan: &&Plan| {
+                plan.levers.iter().all(|it| is_wanted(it) || *it == Lever::Plain("no-foreach"))
+            };
+            answer.plans.iter().filter(alone).map(|plan| plan.label).max().unwrap()
+        };
+        [
+            label(|lever| matches!(lever, Lever::Checkpoint(_))),
+            label(|lever| matches!(lever, Lever::Accumulate(_))),
+            label(|lever| *lever == Lever::Plain("amp-bf16")),
+        ]
+    };
+    assert_eq!(labels(false), [Label::Exact, Label::NumericallyEqual, Label::ChangesNumerics]);
+    let with_norm = [Label::NumericallyEqual, Label::ChangesStatistics, Label::ChangesNumerics];
+    assert_eq!(labels(true), with_norm);
+}
+
 #[test]
 fn some_levers_are_tried_only_if_a_cause_asks_for_them() {
     let is_tried =
@@ -218,7 +244,11 @@ fn what_cudnn_takes_without_a_limit_is_no_verdict_on_the_card() {
     let fits =
         |usable: u64| fit_script(Script { usable, workspace: 40_000, ..Script::default() }, &[]).0;
     let as_it_is = fits(12_000);
-    assert!(as_it_is.fits && as_it_is.baseline.peaks.reserved == 12_000, "{:?}", as_it_is.baseline);
+    assert!(
+        as_it_is.as_it_is.fits() && as_it_is.baseline.peaks.reserved == 12_000,
+        "{:?}",
+        as_it_is.baseline
+    );
     let answer = fits(11_700);
     assert_eq!(chosen(&answer).levers, [Lever::Plain("no-foreach")]);
     assert_eq!(chosen(&answer).peaks.reserved, 11_700, "as measured on the card");

@@ -1,8 +1,9 @@
 """Levers: changes of a training script that are tried inside its process, without touching its code.
 
-Each lever is a file with `LABEL` (what it does to the training), `CHANGE` (the code change it stands for) and
-`apply(options, outcome)`, which puts it in place and returns what undoes it. A lever says in its outcome where it took
-hold; one that found nothing to act on was not applied, whatever its trial measured.
+Each lever is a file with `CHANGE` (the code change it stands for) and `apply(options, outcome)`, which puts it in place
+and returns what undoes it. A lever says in its outcome where it took hold; one that found nothing to act on was not
+applied, whatever its trial measured. When it is tried and how far it changes results is in its row of
+`crates/diagnose/src/remedies/table.rs`.
 """
 
 import atexit
@@ -12,20 +13,9 @@ import sys
 
 import torch
 
-from .. import border
+from .. import border, contract
 from ..texts import as_json
 from ..whose import is_library
-
-EXACT = "exact"
-NUMERICALLY_EQUAL = "numerically equal"
-CHANGES_NUMERICS = "changes numerics"
-CHANGES_STATISTICS = "changes statistics"
-CHANGES_TRAINING = "changes training"
-CHANGES_FUNCTION = "changes the function"
-
-NAMES = """accumulate adafactor allocator amp-bf16 amp-fp16 8bit-optimizer bucket-view channels-last checkpoint
-chunked-cross-entropy ema-cpu freeze fused-attention fused-optimizer half-frozen no-foreach offload sgd
-zero-grad""".split()
 
 
 class Outcome:
@@ -35,7 +25,7 @@ class Outcome:
         self.lever = lever
         self.party = border.Party(f"the lever {lever} failed", ends=True, passes=torch.cuda.OutOfMemoryError)
         self.sites = []  # what was changed: paths of modules, classes of optimizers …
-        self.label = None  # if it does more to this training than its own label says
+        self.meets_batch_norm = False  # whether a BatchNorm is where it acts: some levers then change more
         self.reason = None  # why nothing was, or why it must not count
         self.change = None  # what to write for this script, if not all that the lever may stand for
         self.batch = None  # the script's batch size, if the lever is about it
@@ -56,16 +46,16 @@ class Outcome:
     def facts(self, module):
         self.party.contain("the end of a lever", getattr(module, "check", lambda outcome: None), self)
         reason = self.failure() or self.reason or (None if self.sites else getattr(module, "ABSENT", "nothing to act on"))
-        return {
-            "lever": self.lever,
-            "applied": reason is None,
-            "reason": reason,
-            "sites": self.sites,
-            "places": self.places,
-            "label": self.label or module.LABEL,
-            "change": self.change or module.CHANGE,
-            "batch": self.batch,
-        }
+        return contract.lever(
+            lever=self.lever,
+            applied=reason is None,
+            reason=reason,
+            sites=self.sites,
+            places=self.places,
+            meets_batch_norm=self.meets_batch_norm,
+            change=self.change or module.CHANGE,
+            batch=self.batch,
+        )
 
 
 def running_line():
@@ -106,5 +96,5 @@ def install(requests, folder=None):
 
 def write(folder, pid, facts):
     if os.getpid() == pid:
-        with open(os.path.join(folder, f"levers.{pid}.json"), "w", encoding="utf-8") as file:
-            file.write(as_json(facts()))
+        with open(os.path.join(folder, contract.levers_file(pid)), "w", encoding="utf-8") as file:
+            file.write(as_json(contract.levers(levers=facts())))

@@ -2,7 +2,6 @@
 
 import torch
 
-from . import CHANGES_TRAINING as LABEL  # noqa: F401
 from . import other_optimizer
 
 CHANGE = "optimizer = torch.optim.Adafactor(model.parameters(), lr=…)"

@@ -4,9 +4,6 @@ import os
 
 import torch
 
-from . import EXACT
-
-LABEL = EXACT
 CHANGE = "PYTORCH_CUDA_ALLOC_CONF=…   # in the environment of the command"
 
 NAMES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")

@@ -2,7 +2,6 @@
 
 import torch
 
-from . import CHANGES_NUMERICS as LABEL  # noqa: F401
 from . import autocast
 
 CHANGE = """scaler = torch.amp.GradScaler("cuda")

@@ -2,10 +2,8 @@
 
 import torch
 
-from . import EXACT
 from .moments import replace
 
-LABEL = EXACT
 CHANGE = "model = DistributedDataParallel(model, gradient_as_bucket_view=True)"
 ABSENT = "the script does not use DistributedDataParallel"
 

@@ -2,10 +2,8 @@
 
 import torch
 
-from . import NUMERICALLY_EQUAL
 from .moments import at_first_call
 
-LABEL = NUMERICALLY_EQUAL
 CHANGE = "model = model.to(memory_format=torch.channels_last)   # and the images likewise"
 ABSENT = "the model has no 2-d convolution"
 

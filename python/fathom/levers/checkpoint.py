@@ -10,10 +10,8 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from ..whose import is_library
-from . import EXACT, NUMERICALLY_EQUAL
 from .moments import at_first_call
 
-LABEL = EXACT
 CHANGE = """from torch.utils.checkpoint import checkpoint
 # for each module named here, where it is called:
 y = checkpoint(module, x, use_reentrant=False)
@@ -37,7 +35,7 @@ def apply(options, outcome):
 
         for norm, momentum in norms.items():
             norm.momentum = 1 - (1 - momentum) ** 0.5
-            outcome.label = NUMERICALLY_EQUAL
+            outcome.meets_batch_norm = True
 
     undo = at_first_call(outcome, act)
 

@@ -2,8 +2,6 @@
 
 import importlib.util
 
-from . import CHANGES_TRAINING as LABEL  # noqa: F401
-
 CHANGE = "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters(), lr=…)"
 
 PACKAGES = ("bitsandbytes", "torchao")

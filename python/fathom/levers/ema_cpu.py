@@ -3,10 +3,8 @@
 import torch
 from torch.optim.swa_utils import AveragedModel
 
-from . import EXACT
 from .moments import replace
 
-LABEL = EXACT
 CHANGE = 'ema = AveragedModel(model, device="cpu", …)'
 ABSENT = "the script has no AveragedModel; an average of its own must be moved by hand"
 

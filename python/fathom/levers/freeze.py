@@ -1,6 +1,5 @@
 """Chosen modules are not trained: no gradients, no state of the optimizer, no activations for their weights."""
 
-from . import CHANGES_TRAINING as LABEL  # noqa: F401
 from .moments import at_first_call
 
 CHANGE = "module.requires_grad_(False)   # before the optimizer is made"

@@ -2,10 +2,8 @@
 
 import torch
 
-from . import NUMERICALLY_EQUAL
 from .moments import at_first_call
 
-LABEL = NUMERICALLY_EQUAL
 CHANGE = "attention without its matrix: the switch of the library that it comes from"
 ABSENT = "no attention of torch.nn, transformers, timm or diffusers keeps the matrix of all pairs"
 

@@ -4,10 +4,8 @@ import inspect
 
 import torch
 
-from . import NUMERICALLY_EQUAL
 from .moments import replace
 
-LABEL = NUMERICALLY_EQUAL
 CHANGE = "optimizer = torch.optim.AdamW(…, fused=True)"
 ABSENT = "no optimizer of torch.optim that has a fused step was made"
 

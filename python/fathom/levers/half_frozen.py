@@ -2,7 +2,6 @@
 
 import torch
 
-from . import CHANGES_NUMERICS as LABEL  # noqa: F401
 from .moments import at_first_call
 
 CHANGE = "encoder = encoder.to(torch.bfloat16)   # the frozen model; its outputs go on in float32"

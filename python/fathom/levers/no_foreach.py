@@ -1,6 +1,5 @@
 """The step goes parameter by parameter: temporaries of one parameter instead of all, and more kernels."""
 
-from . import EXACT as LABEL  # noqa: F401  the same arithmetic, one parameter after the other
 from .fused_optimizer import ABSENT, with_option  # noqa: F401
 
 CHANGE = "optimizer = torch.optim.AdamW(…, foreach=False)"

@@ -2,7 +2,6 @@
 
 import torch
 
-from . import CHANGES_TRAINING as LABEL  # noqa: F401
 from . import other_optimizer
 
 CHANGE = "optimizer = torch.optim.SGD(model.parameters(), lr=…, momentum=0.9)   # another learning rate is needed"

@@ -2,10 +2,8 @@
 
 import torch
 
-from . import EXACT
 from .moments import at_optimizer
 
-LABEL = EXACT
 CHANGE = """optimizer.step()
 optimizer.zero_grad(set_to_none=True)   # here, not before the next backward pass"""
 ABSENT = "gradients are given back before the next forward pass already"

@@ -27,7 +27,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     if anchors.is_empty() {
         return Vec::new();
     }
-    let Some(finding) = claims.finding(scene, "attention-matrices", &members) else {
+    let Some(finding) = claims.finding(scene, &members) else {
         return Vec::new();
     };
     let first = &scene.things[anchors[0]];
@@ -42,7 +42,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             why_not_fused(scene, first)
         ),
         scales: "batch × heads × tokens²".to_owned(),
-        remedies: remedies(&["fused-attention", "checkpoint"]),
+        remedies: remedies!(scene, "fused-attention", "checkpoint"),
         ..finding
     }]
 }

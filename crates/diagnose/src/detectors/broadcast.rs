@@ -24,7 +24,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     };
     let members = claims.free(scene, |thing| thing.is_of_a_pass() && is_outer(thing));
     let members = claims.with_shapeless(scene, members);
-    let Some(finding) = claims.finding(scene, "pairwise", &members) else { return Vec::new() };
+    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let largest = &scene.things[members[0]];
     vec![Finding {
         title: "two tensors are spread over each other: every pair is written out".to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             modules(scene, &members)
         ),
         scales: "the product of both sides: points²".to_owned(),
-        remedies: remedies(&["tiles", "checkpoint"]),
+        remedies: remedies!(scene, "tiles", "checkpoint"),
         ..finding
     }]
 }

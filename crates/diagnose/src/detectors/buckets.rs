@@ -29,7 +29,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             && !thing.is(Category::Activations)
             && is_bucket(thing)
     });
-    let Some(finding) = claims.finding(scene, "gradient-buckets", &members) else {
+    let Some(finding) = claims.finding(scene, &members) else {
         return Vec::new();
     };
     vec![Finding {
@@ -38,7 +38,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             "Gradients are copied into buckets to be summed over processes, and back; both stay."
                 .to_owned(),
         scales: "trainable parameters".to_owned(),
-        remedies: remedies(&["bucket-view"]),
+        remedies: remedies!(scene, "bucket-view"),
         ..finding
     }]
 }

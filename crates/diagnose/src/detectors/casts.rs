@@ -7,7 +7,7 @@ use crate::scene::{Claims, Scene};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let members = claims.free(scene, |thing| thing.is(Category::Casts));
-    let Some(finding) = claims.finding(scene, "autocast-casts", &members) else {
+    let Some(finding) = claims.finding(scene, &members) else {
         return Vec::new();
     };
     let dtype = scene.anatomy.facts.of("autocast").first().map_or("half precision", String::as_str);

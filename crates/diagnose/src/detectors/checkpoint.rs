@@ -33,7 +33,7 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
     if idle.is_empty() && scene.bytes(&members).saturating_mul(2) < saved {
         return Vec::new();
     }
-    let Some(finding) = remark(scene, "checkpointing-misses", &members) else { return Vec::new() };
+    let Some(finding) = remark(scene, &members) else { return Vec::new() };
     let (title, why) = match idle.is_empty() {
         false => (
             "a checkpointing switch is on and has no effect",
@@ -52,7 +52,7 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
         title: title.to_owned(),
         explanation: format!("{why} Kept all the same: {}.", modules(scene, &members)),
         scales: "as what these modules keep".to_owned(),
-        remedies: remedies(&["whole-checkpoint"]),
+        remedies: remedies!(scene, "whole-checkpoint"),
         ..finding
     }]
 }

@@ -14,10 +14,9 @@ const KINDS: [(Category, &str); 2] = [
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let is_ours = |category: Category| KINDS.iter().any(|(kind, _)| *kind == category);
     let members = claims.free(scene, |thing| is_ours(thing.tensor.category));
-    let Some(finding) = claims.finding(scene, "collectives", &members) else { return Vec::new() };
+    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let part = |(category, words): (Category, &str)| {
-        let of: Vec<usize> =
-            members.iter().copied().filter(|index| scene.things[*index].is(category)).collect();
+        let of = scene.part(&members, |thing| thing.is(category));
         let sum = scene.bytes(&of);
         (sum != 0).then(|| format!("{words} {}", bytes::text(sum)))
     };

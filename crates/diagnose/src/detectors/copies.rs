@@ -9,7 +9,7 @@ use crate::scene::{Claims, Scene};
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let members = claims.free(scene, |thing| thing.is(Category::ModelCopies));
     let weights = scene.at.categories.of(Category::Weights);
-    let Some(finding) = claims.finding(scene, "model-copies", &members) else { return Vec::new() };
+    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let times = finding.bytes as f64 / weights.max(1) as f64;
     vec![Finding {
         title: "another copy of the model: an average, a teacher".to_owned(),
@@ -17,7 +17,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             "Tensors of the parameters' shapes that no optimizer trains: {times:.1} × the weights."
         ),
         scales: "parameters".to_owned(),
-        remedies: remedies(&["ema-cpu"]),
+        remedies: remedies!(scene, "ema-cpu"),
         ..finding
     }]
 }

@@ -36,7 +36,7 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
             thing.is_of_a_pass() && (is_copy || is_join)
         })
         .collect();
-    let Some(finding) = remark(scene, "duplicates", &copies) else { return Vec::new() };
+    let Some(finding) = remark(scene, &copies) else { return Vec::new() };
     let count = copies.len() as u64;
     let first = &scene.things[copies[0]];
     vec![Finding {
@@ -51,7 +51,7 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
             place(first.line())
         ),
         scales: "as its sources".to_owned(),
-        remedies: remedies(&["remove-copy"]),
+        remedies: remedies!(scene, "remove-copy"),
         ..finding
     }]
 }

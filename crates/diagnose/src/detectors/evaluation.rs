@@ -17,7 +17,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             && thing.tensor.born.phase == Some(Phase::Evaluation)
             && !thing.module().is_empty()
     });
-    let Some(finding) = claims.finding(scene, "evaluation-with-grad", &members) else {
+    let Some(finding) = claims.finding(scene, &members) else {
         return Vec::new();
     };
     vec![Finding {
@@ -29,7 +29,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             models.join(", ")
         ),
         scales: "batch of the evaluation".to_owned(),
-        remedies: remedies(&["no-grad"]),
+        remedies: remedies!(scene, "no-grad"),
         ..finding
     }]
 }

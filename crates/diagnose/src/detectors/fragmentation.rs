@@ -1,6 +1,6 @@
 //! What PyTorch holds of the card and no tensor uses: cached segments, holes between blocks.
 
-use anatomy::{Dissection, bytes};
+use anatomy::{Dissection, Part, bytes};
 
 use crate::finding::{Finding, Whole};
 use crate::remedies::remedies;
@@ -22,15 +22,15 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
         return Vec::new();
     }
     let (segments, holes) =
-        (entry(scene.at, "cached_segments"), entry(scene.at, "cached_fragments"));
+        (entry(scene.at, Part::CachedSegments), entry(scene.at, Part::CachedFragments));
     let when = if is_refused { "When memory ran out" } else { "At the allocated peak" };
     let later = match reserved.saturating_sub(scene.at.reserved) {
         0 => String::new(),
         more => format!(" {} more are reserved at other times.", bytes::text(more)),
     };
-    let ids: &[&str] = if segments < holes { &["allocator"] } else { &[] };
+    // Only holes: what is wholly free comes back by itself.
+    let remedies = if segments < holes { remedies!(scene, "allocator") } else { Vec::new() };
     vec![Finding {
-        id: "fragmentation",
         title: "reserved by PyTorch beyond what its tensors take".to_owned(),
         bytes: idle,
         of: Whole::Reserved,
@@ -41,11 +41,11 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
             bytes::text(holes)
         ),
         scales: "the order and sizes of allocations".to_owned(),
-        remedies: remedies(ids),
+        remedies,
         ..Finding::default()
     }]
 }
 
-fn entry(at: &Dissection, name: &str) -> u64 {
-    at.ledger.iter().find(|row| row.name == name).map_or(0, |row| row.bytes)
+fn entry(at: &Dissection, part: Part) -> u64 {
+    at.ledger.iter().find(|row| row.part == part).map_or(0, |row| row.bytes)
 }

@@ -22,7 +22,7 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
                 && users.all(|user| frozen.contains(user.module))
         })
         .collect();
-    let Some(finding) = remark(scene, "frozen-layers-save", &members) else { return Vec::new() };
+    let Some(finding) = remark(scene, &members) else { return Vec::new() };
     vec![Finding {
         title: "frozen layers keep activations".to_owned(),
         explanation: format!(
@@ -30,7 +30,7 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
             modules(scene, &members)
         ),
         scales: "batch × what these layers see".to_owned(),
-        remedies: remedies(&["freeze", "checkpoint", "half-frozen"]),
+        remedies: remedies!(scene, "freeze", "checkpoint", "half-frozen"),
         ..finding
     }]
 }

@@ -14,28 +14,28 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let now = scene.at.when.step;
     let of_this_step = members.iter().filter(|index| scene.things[**index].tensor.born.step == now);
     let is_accumulation = members.len() < 2 * of_this_step.count();
-    let Some(finding) = claims.finding(scene, "gradients-in-forward", &members) else {
+    let Some(finding) = claims.finding(scene, &members) else {
         return Vec::new();
     };
-    let (title, explanation, ids): (_, _, &[&str]) = match is_accumulation {
+    let (title, explanation, remedies) = match is_accumulation {
         true => (
             "gradients of earlier batches lie under the forward pass",
             "They were made in this step, before its optimizer ran: gradients are accumulated. They are \
              added to in place, so there is one set of them; but it is there while activations are.",
-            &[],
+            Vec::new(),
         ),
         false => (
             "gradients of the last step are alive in the next forward pass",
             "The optimizer has used them, and they are only given back, or set to zero, later. Freed \
              before the forward pass they would not lie under its activations.",
-            &["zero-grad"],
+            remedies!(scene, "zero-grad"),
         ),
     };
     vec![Finding {
         title: title.to_owned(),
         explanation: explanation.to_owned(),
         scales: "trainable parameters".to_owned(),
-        remedies: remedies(ids),
+        remedies,
         ..finding
     }]
 }

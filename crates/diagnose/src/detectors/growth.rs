@@ -26,13 +26,11 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         holder => format!(" What holds them is {holder}."),
     };
     vec![Finding {
-        id: "growth",
         title: format!(
             "{kept} stay alive: {} more with every step",
             bytes::text(growth.bytes_per_step)
         ),
         bytes: scene.bytes(&members),
-        counted: true,
         explanation: format!(
             "Compared at the same point of {} steps, most of it is made at {}.{holder}",
             growth.steps,
@@ -40,7 +38,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         ),
         scales: "steps".to_owned(),
         evidence: evidence(scene, &members),
-        remedies: remedies(&["detach"]),
+        remedies: remedies!(scene, "detach"),
         ..Finding::default()
     }]
 }

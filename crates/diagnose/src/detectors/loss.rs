@@ -30,7 +30,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     });
     let members = claims.with_shapeless(scene, members);
     let Some(vocabulary) = classes.last() else { return Vec::new() };
-    let Some(finding) = claims.finding(scene, "loss-logits", &members) else { return Vec::new() };
+    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let largest = &scene.things[members[0]];
     let wide =
         members.iter().filter(|index| scene.things[**index].tensor.dtype == "float32").count();
@@ -44,7 +44,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             members.len()
         ),
         scales: "batch × tokens × vocabulary".to_owned(),
-        remedies: remedies(&["chunked-cross-entropy", "batch"]),
+        remedies: remedies!(scene, "chunked-cross-entropy", "batch"),
         ..finding
     }]
 }

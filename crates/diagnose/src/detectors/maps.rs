@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::remedies::of_activations;
 use crate::roles::{Role, role};
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::{modules, plural, roles, times};
+use crate::words::{kept, modules, times};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let definite = claims.free(scene, is_map);
@@ -29,29 +29,20 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let mut rest: Vec<usize> = Vec::new();
     let mut findings = Vec::new();
     for (size, group) in groups {
-        match claims.finding(scene, "feature-maps", &group) {
+        match claims.finding(scene, &group) {
             Some(finding) => findings.push(describe(scene, size, &group, finding)),
             None => rest.extend(group),
         }
     }
-    let other = claims.finding(scene, "feature-maps", &rest);
+    let other = claims.finding(scene, &rest);
     findings.extend(other.map(|finding| describe(scene, &[], &rest, finding)));
     findings
 }
 
 fn describe(scene: &Scene<'_>, size: &[u64], group: &[usize], finding: Finding) -> Finding {
-    let saved = part(scene, group, |thing| thing.is(Category::Activations));
-    let passing = part(scene, group, |thing| !thing.is(Category::Activations));
-    let mut explanation = match saved.is_empty() {
-        true => String::new(),
-        false => format!(
-            "{} map{} kept for the backward pass: {} ({}).",
-            saved.len(),
-            plural(saved.len() as u64),
-            bytes::text(scene.bytes(&saved)),
-            roles(scene, &saved)
-        ),
-    };
+    let saved = scene.part(group, |thing| thing.is(Category::Activations));
+    let passing = scene.part(group, |thing| !thing.is(Category::Activations));
+    let mut explanation = kept(scene, &saved, "map");
     if !passing.is_empty() {
         let what = match scene.phase() {
             Some(Phase::Backward) => "gradients of such maps on their way",
@@ -75,10 +66,6 @@ fn describe(scene: &Scene<'_>, size: &[u64], group: &[usize], finding: Finding) 
         remedies: of_activations(scene, &saved),
         ..finding
     }
-}
-
-fn part(scene: &Scene<'_>, group: &[usize], is_wanted: impl Fn(&Thing<'_>) -> bool) -> Vec<usize> {
-    group.iter().copied().filter(|index| is_wanted(&scene.things[*index])).collect()
 }
 
 /// Made by what works on maps, or kept for it.

@@ -1,7 +1,6 @@
 //! Detectors, one file each: a plain function from the scene to findings.
 //!
-//! Their order is that of claims: who knows more about a tensor comes first, who takes what is left
-//! comes last. Remarks count nothing and come at the end.
+//! A new detector is its file, its row in [`TABLE`], and in `tests/detectors` a case and a near miss.
 
 use crate::finding::Finding;
 use crate::scene::{Claims, Scene};
@@ -9,6 +8,7 @@ use crate::scene::{Claims, Scene};
 mod attention;
 mod broadcast;
 mod buckets;
+mod buffers;
 mod casts;
 mod checkpoint;
 mod collectives;
@@ -34,76 +34,96 @@ mod unused;
 mod upsampled;
 mod workspace;
 
-/// Ids of all findings that there can be.
-pub const IDS: [&str; 28] = [
-    "activations",
-    "attention-matrices",
-    "autocast-casts",
-    "buffers",
-    "checkpointing-misses",
-    "collectives",
-    "data-parallel",
-    "duplicates",
-    "evaluation-with-grad",
-    "feature-maps",
-    "fragmentation",
-    "frozen-layers-save",
-    "gradient-buckets",
-    "gradients-in-forward",
-    "growth",
-    "inputs",
-    "loss-logits",
-    "model-copies",
-    "model-state",
-    "norms-in-float32",
-    "one-hot",
-    "optimizer-temporaries",
-    "pairwise",
-    "retained-graph",
-    "unfold",
-    "unused-parameters",
-    "upsampled-maps",
-    "workspace",
-];
+/// A detector: its row is all that is said of it outside of its file.
+#[derive(Clone, Copy, Debug)]
+pub struct Detector {
+    /// That of its findings.
+    pub id: &'static str,
+    /// When it finds something, for the reference.
+    pub when: &'static str,
+    /// Others count the bytes of its findings, or they lie outside of the allocated peak.
+    pub is_remark: bool,
+    /// Where nobody gave names, as in snapshots, it can tell nothing.
+    needs_names: bool,
+    detect: Detect,
+}
 
-/// One detector.
-pub(crate) type Detect = fn(&Scene<'_>, &mut Claims) -> Vec<Finding>;
+type Detect = fn(&Scene<'_>, &mut Claims) -> Vec<Finding>;
 
-/// Those that need no names.
-pub(crate) const NAMELESS: [Detect; 1] = [fragmentation::detect];
-
-/// All of them.
-pub(crate) const ALL: [Detect; 27] = [
+/// All of them, in the order of claims: who knows more about a tensor comes first, who takes what is left
+/// comes last. Remarks claim nothing and come at the end.
+#[rustfmt::skip]
+pub const TABLE: &[Detector] = &[
     // Memory that should not be there at all.
-    growth::detect,
-    retained::detect,
-    evaluation::detect,
-    parallel::detect,
-    buckets::detect,
-    unused::detect,
-    gradients::detect,
-    spikes::detect,
+    counted("growth", growth::detect, "What is alive at the same point of each step becomes more with every step; with the reference that holds it."),
+    counted("retained-graph", retained::detect, "Activations that a finished backward pass has left alive."),
+    counted("evaluation-with-grad", evaluation::detect, "The peak is in an evaluation that builds a graph, and no backward pass follows."),
+    counted("data-parallel", parallel::detect, "Replicas and gathered results of `nn.DataParallel`."),
+    counted("gradient-buckets", buckets::detect, "Buckets of `DistributedDataParallel`: a second set of gradients."),
+    counted("unused-parameters", unused::detect, "Parameters that the optimizer has and no gradient reaches."),
+    counted("gradients-in-forward", gradients::detect, "Gradients that are alive under a forward pass: of the last step (the place of `zero_grad`), or of earlier batches of this one (accumulation)."),
+    counted("optimizer-temporaries", spikes::detect, "The peak is in the optimizer's step: what it makes besides its state."),
     // Tensors that one operator blows up.
-    unfold::detect,
-    one_hot::detect,
-    attention::detect,
-    loss::detect,
-    broadcast::detect,
-    upsampled::detect,
+    counted("unfold", unfold::detect, "Results of `unfold` (im2col), and what has their size in the same module."),
+    counted("one-hot", one_hot::detect, "Results of `one_hot`, and casts of them."),
+    counted("attention-matrices", attention::detect, "The result of a softmax over tokens is written out, in a module for attention or multiplied with values later; with scores, masks and gradients of the same size in the same module. It says why no fused kernel was taken."),
+    counted("loss-logits", loss::detect, "Logits over 1,000 classes or more, their log-softmax, casts and gradients."),
+    counted("pairwise", broadcast::detect, "A result of two tensors spread over each other that is four times as large as either, or of `cdist`."),
+    counted("upsampled-maps", upsampled::detect, "Interpolated maps that are kept for a convolution."),
     // Copies, and scratch memory.
-    copies::detect,
-    collectives::detect,
-    casts::detect,
-    workspace::detect,
+    counted("model-copies", copies::detect, "Tensors of the parameters' shapes that no optimizer trains: averages, teachers."),
+    counted("collectives", collectives::detect, "Over several ranks: weights that are gathered for use, and buffers of collectives."),
+    counted("autocast-casts", casts::detect, "Weights that autocast has cast and that their layer's backward pass needs."),
+    counted("workspace", workspace::detect, "Scratch memory of cuDNN, cuBLAS and their like that is handed out at the peak."),
     // What every training has: maps, rows, the model's state, its inputs.
-    maps::detect,
-    rows::detect,
-    state::detect,
-    inputs::detect,
+    counted("feature-maps", maps::detect, "Maps of convolutional networks by their size: inputs of convolutions, norm layers, activation functions; gradients of such maps on their way."),
+    counted("activations", rows::detect, "What a pass keeps or makes outside of maps: tokens, points, samples, by list of blocks or topmost module."),
+    counted("model-state", state::detect, "Weights, gradients and the optimizer's state."),
+    counted("inputs", inputs::detect, "What the script brings to the card."),
+    counted("buffers", buffers::detect, "Buffers of modules."),
     // Remarks.
-    duplicates::detect,
-    norms::detect,
-    frozen::detect,
-    checkpoint::detect,
-    fragmentation::detect,
+    remark("duplicates", duplicates::detect, "A copy (clone, contiguous, cat, a cast) whose source is alive too. A view is no copy."),
+    remark("norms-in-float32", norms::detect, "Under autocast: float32 inputs and results of norm layers that are kept."),
+    remark("frozen-layers-save", frozen::detect, "Activations that only layers without trainable parameters keep."),
+    remark("checkpointing-misses", checkpoint::detect, "A module has a switch for checkpointing that is on, and it did not run again in the backward pass; or most of what is kept lies where nothing runs again."),
+    Detector { needs_names: false, ..remark("fragmentation", fragmentation::detect, "Reserved by PyTorch beyond what its tensors take, if it is 5 % or more and at least 4 MiB.") },
 ];
+
+/// Its findings explain bytes of the peak that no other counts.
+const fn counted(id: &'static str, detect: Detect, when: &'static str) -> Detector {
+    Detector { id, when, is_remark: false, needs_names: true, detect }
+}
+
+const fn remark(id: &'static str, detect: Detect, when: &'static str) -> Detector {
+    Detector { is_remark: true, ..counted(id, detect, when) }
+}
+
+/// What all of them find, in their order.
+pub(crate) fn detect(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut claims = Claims::new(scene);
+    let mut findings: Vec<Finding> = Vec::new();
+    let can_tell = |row: &&Detector| scene.anatomy.has_names || !row.needs_names;
+    for row in TABLE.iter().filter(can_tell) {
+        let found = (row.detect)(scene, &mut claims).into_iter();
+        findings.extend(found.map(|it| Finding { id: row.id, counted: !row.is_remark, ..it }));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::TABLE;
+
+    #[test]
+    fn each_detector_has_an_id_of_its_own() {
+        let ids: BTreeSet<&str> = TABLE.iter().map(|row| row.id).collect();
+        assert_eq!(ids.len(), TABLE.len());
+    }
+
+    #[test]
+    fn remarks_come_last() {
+        assert!(TABLE.iter().is_sorted_by_key(|row| row.is_remark));
+    }
+}

@@ -22,7 +22,7 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
                 && !is_statistic
         })
         .collect();
-    let Some(finding) = remark(scene, "norms-in-float32", &members) else { return Vec::new() };
+    let Some(finding) = remark(scene, &members) else { return Vec::new() };
     vec![Finding {
         title: format!("norm layers work in float32 although autocast is {dtype}"),
         explanation: format!(

@@ -29,7 +29,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let members = claims.free(scene, |thing| {
         (thing.is_of_a_pass() || thing.is(Category::Inputs)) && is_one_hot(thing)
     });
-    let Some(finding) = claims.finding(scene, "one-hot", &members) else { return Vec::new() };
+    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let first = &scene.things[members[0]];
     vec![Finding {
         title: "indices are written out as one-hot vectors".to_owned(),
@@ -40,7 +40,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             if first.tensor.dtype == "int64" { " of eight bytes" } else { "" }
         ),
         scales: "positions × classes".to_owned(),
-        remedies: remedies(&["indices"]),
+        remedies: remedies!(scene, "indices"),
         ..finding
     }]
 }

@@ -33,14 +33,14 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let members = claims.free(scene, |thing| {
         thing.is_of_a_pass() && (is_its_own(thing) || is_gradient_of_replica(thing))
     });
-    let Some(finding) = claims.finding(scene, "data-parallel", &members) else { return Vec::new() };
+    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     vec![Finding {
         title: "DataParallel copies the model and gathers results in every step".to_owned(),
         explanation: "The first card sends replicas of the parameters to the others and collects \
                       outputs and gradients, so it needs more than they do."
             .to_owned(),
         scales: "parameters, batch".to_owned(),
-        remedies: remedies(&["distributed"]),
+        remedies: remedies!(scene, "distributed"),
         ..finding
     }]
 }

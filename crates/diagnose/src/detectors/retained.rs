@@ -19,7 +19,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let members = claims.free(scene, |thing| {
         thing.is(Category::Activations) && most < thing.tensor.outlived && is_of_graphs(thing)
     });
-    let Some(finding) = claims.finding(scene, "retained-graph", &members) else {
+    let Some(finding) = claims.finding(scene, &members) else {
         return Vec::new();
     };
     let why = match asked.first() {
@@ -32,7 +32,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             "A backward pass has used these activations, and they are still there. {why}"
         ),
         scales: "what the graph keeps".to_owned(),
-        remedies: remedies(&["no-retain", "detach"]),
+        remedies: remedies!(scene, "no-retain", "detach"),
         ..finding
     }]
 }

@@ -8,7 +8,7 @@ use recording::{Category, Phase};
 use crate::finding::Finding;
 use crate::remedies::of_activations;
 use crate::scene::{Claims, Scene};
-use crate::words::{below, is_number, plural, roles};
+use crate::words::{below, is_number, kept};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let mut of_region: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -20,12 +20,12 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let mut rest: Vec<usize> = Vec::new();
     let mut findings = Vec::new();
     for (region, group) in regions {
-        match claims.finding(scene, "activations", &group) {
+        match claims.finding(scene, &group) {
             Some(finding) => findings.push(describe(scene, &region, &group, finding)),
             None => rest.extend(group),
         }
     }
-    let other = claims.finding(scene, "activations", &rest);
+    let other = claims.finding(scene, &rest);
     findings.extend(other.map(|finding| describe(scene, "other modules", &rest, finding)));
     findings
 }
@@ -46,11 +46,7 @@ fn region(module: &str) -> String {
 }
 
 fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) -> Finding {
-    let saved: Vec<usize> = group
-        .iter()
-        .copied()
-        .filter(|index| scene.things[*index].is(Category::Activations))
-        .collect();
+    let saved = scene.part(group, |thing| thing.is(Category::Activations));
     let passing = finding.bytes.saturating_sub(scene.bytes(&saved));
     let path = if region == WHOLE { "" } else { region };
     let blocks = below(scene, group, path).keys().filter(|path| is_number(path)).count();
@@ -61,34 +57,25 @@ fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) 
         (region, 0 | 1) => format!("in {region}"),
         (region, blocks) => format!("in the {blocks} blocks of {region}"),
     };
-    let mut explanation = match saved.is_empty() {
-        true => String::new(),
-        false => format!(
-            "{} tensor{} kept for the backward pass: {} ({}). ",
-            saved.len(),
-            plural(saved.len() as u64),
-            bytes::text(scene.bytes(&saved)),
-            roles(scene, &saved)
-        ),
-    };
+    let mut explanation = kept(scene, &saved, "tensor");
     let old = scene.bytes(&made_earlier(scene, group));
     if passing != old {
         let what = match scene.phase() {
             Some(Phase::Backward) => "gradients on their way and other temporaries",
             _ => "made and dropped on the way",
         };
-        explanation += &format!("{}: {what}. ", bytes::text(passing - old));
+        explanation += &format!(" {}: {what}.", bytes::text(passing - old));
     }
     if old != 0 {
         explanation += &format!(
-            "{}: made in an earlier phase, and something still refers to it.",
+            " {}: made in an earlier phase, and something still refers to it.",
             bytes::text(old)
         );
     }
     let kind = if scene.bytes(&saved) < passing { "temporaries" } else { "activations" };
     Finding {
         title: format!("{kind}{of_rows} {name}"),
-        explanation: explanation.trim_end().to_owned(),
+        explanation: explanation.trim_start().to_owned(),
         scales: "batch × tokens × features".to_owned(),
         remedies: of_activations(scene, &saved),
         ..finding
@@ -98,13 +85,11 @@ fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) 
 /// What is kept for no backward pass, and was made in an earlier step or before training.
 fn made_earlier(scene: &Scene<'_>, group: &[usize]) -> Vec<usize> {
     let now = scene.at.when;
-    let is_old = |index: &usize| {
-        let thing = &scene.things[*index];
+    scene.part(group, |thing| {
         let born = thing.tensor.born;
         let is_first = born.phase == Some(Phase::Construction) && now.phase != born.phase;
         !thing.is(Category::Activations) && (born.step < now.step || is_first)
-    };
-    group.iter().copied().filter(is_old).collect()
+    })
 }
 
 /// Rows (everything before the last size) that hold the most bytes, as sizes.

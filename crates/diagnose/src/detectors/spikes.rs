@@ -15,7 +15,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             && !thing.is(Category::Activations)
             && thing.tensor.born.phase == Some(Phase::Optimizer)
     });
-    let Some(finding) = claims.finding(scene, "optimizer-temporaries", &members) else {
+    let Some(finding) = claims.finding(scene, &members) else {
         return Vec::new();
     };
     let is_list = members.iter().any(|index| scene.things[*index].operator().contains("foreach"));
@@ -30,11 +30,10 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         title: "temporaries of optimizer.step()".to_owned(),
         explanation: format!("The peak is inside of the optimizer's step. {how}"),
         scales: "trainable parameters".to_owned(),
-        remedies: remedies(if is_list {
-            &["fused-optimizer", "no-foreach"]
-        } else {
-            &["fused-optimizer"]
-        }),
+        remedies: match is_list {
+            true => remedies!(scene, "fused-optimizer", "no-foreach"),
+            false => remedies!(scene, "fused-optimizer"),
+        },
         ..finding
     }]
 }

@@ -12,10 +12,9 @@ const KINDS: [Category; 3] = [Category::Weights, Category::Gradients, Category::
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let members = claims.free(scene, |thing| KINDS.contains(&thing.tensor.category));
-    let Some(finding) = claims.finding(scene, "model-state", &members) else { return Vec::new() };
+    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let part = |category: Category| {
-        let of: Vec<usize> =
-            members.iter().copied().filter(|index| scene.things[*index].is(category)).collect();
+        let of = scene.part(&members, |thing| thing.is(category));
         (scene.bytes(&of) != 0)
             .then(|| format!("{} {}", category.name(), bytes::text(scene.bytes(&of))))
     };
@@ -28,7 +27,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         title: "the model's own state: weights, gradients, optimizer".to_owned(),
         explanation: format!("{}.{counts} It is the same for every batch.", parts.join(", ")),
         scales: "parameters".to_owned(),
-        remedies: remedies(&["freeze"]),
+        remedies: remedies!(scene, "freeze"),
         ..finding
     }]
 }

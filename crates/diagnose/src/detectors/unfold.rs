@@ -29,7 +29,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     if own.is_empty() {
         return Vec::new();
     }
-    let Some(finding) = claims.finding(scene, "unfold", &members) else { return Vec::new() };
+    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let largest = &scene.things[own[0]];
     let refused = match largest.is_refused {
         true => " It is the request that the card refused.",
@@ -45,7 +45,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             bytes::text(largest.tensor.bytes)
         ),
         scales: "batch × channels × kernel² × height × width".to_owned(),
-        remedies: remedies(&["tiles", "depthwise-gate", "inputs"]),
+        remedies: remedies!(scene, "tiles", "depthwise-gate", "inputs"),
         ..finding
     }]
 }

@@ -22,7 +22,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         let name = thing.tensor.name.as_str();
         thing.is(Category::Weights) && names.contains(name) && !trained.contains(name)
     });
-    let Some(finding) = claims.finding(scene, "unused-parameters", &members) else {
+    let Some(finding) = claims.finding(scene, &members) else {
         return Vec::new();
     };
     let count = members.len() as u64;
@@ -33,7 +33,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
                       of the model has them again."
             .to_owned(),
         scales: "parameters".to_owned(),
-        remedies: remedies(&["remove-unused"]),
+        remedies: remedies!(scene, "remove-unused"),
         ..finding
     }]
 }

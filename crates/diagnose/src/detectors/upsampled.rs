@@ -20,7 +20,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         })
     };
     let members = claims.free(scene, |thing| thing.is(Category::Activations) && is_for(thing));
-    let Some(finding) = claims.finding(scene, "upsampled-maps", &members) else {
+    let Some(finding) = claims.finding(scene, &members) else {
         return Vec::new();
     };
     let largest = &scene.things[members[0]];
@@ -37,7 +37,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             bytes::text(largest.tensor.bytes)
         ),
         scales: "batch × channels × height × width".to_owned(),
-        remedies: remedies(&["checkpoint", "conv-before-upsampling"]),
+        remedies: remedies!(scene, "checkpoint", "conv-before-upsampling"),
         ..finding
     }]
 }

@@ -9,7 +9,7 @@ use crate::words::{modules, place};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let members = claims.free(scene, |thing| thing.is(Category::Workspace));
-    let Some(finding) = claims.finding(scene, "workspace", &members) else { return Vec::new() };
+    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let largest = &scene.things[members[0]];
     let benchmark = match scene.anatomy.facts.of("cudnn_benchmark").is_empty() {
         true => "",
@@ -20,10 +20,10 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     // Recordings of earlier releases have one name for all work areas of cuDNN.
     let is_convolution =
         ["cuDNN conv", "cuDNN workspace"].iter().any(|name| largest.tensor.name.starts_with(name));
-    let ids: &[&str] = match (is_convolution, benchmark.is_empty()) {
-        (true, true) => &["channels-last"],
-        (true, false) => &["cudnn-benchmark", "channels-last"],
-        _ => &[],
+    let remedies = match (is_convolution, benchmark.is_empty()) {
+        (true, true) => remedies!(scene, "channels-last"),
+        (true, false) => remedies!(scene, "cudnn-benchmark", "channels-last"),
+        _ => Vec::new(),
     };
     vec![Finding {
         title: format!("scratch memory: {}", largest.tensor.name),
@@ -33,7 +33,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             modules(scene, &members[..1])
         ),
         scales: "the shapes of that layer, by the library's rules".to_owned(),
-        remedies: remedies(ids),
+        remedies,
         ..finding
     }]
 }

@@ -85,7 +85,7 @@ impl Verdicts<'_> {
     /// Takes down what a card said, and what follows from it.
     fn enter(&self, known: &mut BTreeMap<Place, Point>, place: Place, measured: Measured) {
         let mut point = self.point(place, measured.verdict, How::Run);
-        if point.verdict == Verdict::Fits {
+        if point.verdict.fits() {
             point.peaks = measured.peaks;
         }
         let ran_out = point.verdict == Verdict::DoesNotFit;

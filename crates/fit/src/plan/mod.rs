@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 
 use self::tries::Search;
 use crate::checkpoint::Step;
-use crate::lever::{Label, Lever};
+use crate::lever::{Label, Lever, OFFLOAD};
 use crate::trial::{Card, Measured, Peaks, Verdict, verdict_for};
 
 /// What a lever said when it was tried.
@@ -31,8 +31,8 @@ pub struct Fact {
     pub places: Vec<String>,
     /// The code to write.
     pub change: String,
-    /// What it does to this training, which may be more than in general.
-    pub label: Option<Label>,
+    /// A BatchNorm is where it acts, which may make it change more than it does in general.
+    pub meets_batch_norm: bool,
     /// Of smaller batches: the batch of the script.
     pub batch: Option<u32>,
 }
@@ -125,7 +125,7 @@ pub struct Plan {
     /// Measured: on the card if that was needed to decide, else without a limit.
     pub peaks: Peaks,
     /// Whether it fits the card.
-    pub fits: bool,
+    pub verdict: Verdict,
     /// Time of a step, compared with the script as it is; modelled from counted operations and bytes and
     /// the card's speeds.
     pub cost_ratio: f64,
@@ -140,8 +140,8 @@ pub struct Plan {
 pub struct Answer {
     /// The script as it is.
     pub baseline: Measured,
-    /// Whether that fits.
-    pub fits: bool,
+    /// Whether that fits the card.
+    pub as_it_is: Verdict,
     /// Causes of its peak, if it does not.
     pub causes: Vec<Cause>,
     /// In the order in which they would be chosen.
@@ -159,31 +159,33 @@ pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
     let mut baseline = bench.try_all(&[Vec::new()])?.swap_remove(0).measured;
     let mut search = Search::new(bench, wish, baseline.peaks);
     let decided = verdict_for(&wish.card, &baseline);
-    let mut fits = decided == Some(Verdict::Fits);
-    if decided.is_none() {
-        let on_card = search.bench.on_card(&[Vec::new()])?.swap_remove(0);
-        fits = on_card.verdict == Verdict::Fits;
-        if fits {
-            baseline = on_card;
+    let as_it_is = match decided {
+        Some(verdict) => verdict,
+        None => {
+            let on_card = search.bench.on_card(&[Vec::new()])?.swap_remove(0);
+            if on_card.verdict.fits() {
+                baseline = on_card.clone();
+            }
+            on_card.verdict
         }
-    }
-    if !fits && baseline.verdict == Verdict::Fits {
+    };
+    if !as_it_is.fits() && baseline.verdict.fits() {
         search.stages()?;
     }
     let Search { mut plans, refused, look, .. } = search;
     plans.sort_by(order);
-    let chosen = plans.iter().position(|plan| plan.fits);
+    let chosen = plans.iter().position(|plan| plan.verdict.fits());
     let lowest = |index: &usize| plans[*index].peaks.reserved;
     let tightest = (0..plans.len()).min_by_key(lowest);
     let not_applicable = refused;
-    Ok(Answer { baseline, fits, causes: look.causes, plans, chosen, tightest, not_applicable })
+    Ok(Answer { baseline, as_it_is, causes: look.causes, plans, chosen, tightest, not_applicable })
 }
 
 /// How far a plan goes, in classes. What computes the same comes first, and in there what is cheapest. Then
 /// smaller batches, which ask for another loop; what waits for the bus or rounds otherwise; other
 /// statistics; another training.
 fn class(plan: &Plan) -> u8 {
-    let offloads = plan.levers.contains(&Lever::Plain("offload"));
+    let offloads = plan.levers.contains(&Lever::Plain(OFFLOAD));
     let divides = plan.levers.iter().any(|lever| matches!(lever, Lever::Accumulate(_)));
     match plan.label {
         Label::Exact | Label::NumericallyEqual if offloads => 2,
@@ -218,7 +220,8 @@ mod tests {
 
     fn plan(levers: &[Lever], label: Label, cost_ratio: f64) -> Plan {
         let (levers, peaks) = (levers.to_vec(), Peaks::default());
-        Plan { levers, label, peaks, fits: true, cost_ratio, again: 0.0, facts: Vec::new() }
+        let verdict = Verdict::Fits;
+        Plan { levers, label, peaks, verdict, cost_ratio, again: 0.0, facts: Vec::new() }
     }
 
     /// Whatever a change costs, one that does less to the training comes before it.

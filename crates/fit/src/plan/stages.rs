@@ -1,9 +1,14 @@
 //! The stages of a search: which plans are tried, and when it is enough.
 
+use diagnose::remedies::{Row, Stage};
+
 use super::tries::{Search, first_that_fits};
 use super::{Bench, Plan};
 use crate::checkpoint::{Planner, Step};
-use crate::lever::{FREE, IF_ASKED, Lever, PROBED};
+use crate::lever::{
+    ACCUMULATE, CHECKPOINT, FUSED_OPTIMIZER, HALF_FROZEN, Lever, NO_FOREACH, OFFLOAD, of_stage,
+    probed,
+};
 
 /// Checkpoint plans of one stage, at most; not all of them are tried.
 const RUNGS: usize = 48;
@@ -14,20 +19,11 @@ const MOST_PARTS: u32 = 64;
 /// What helps by less than this share of the peak is left out.
 const LEAST_GAIN: f64 = 0.005;
 
-/// The allocator's setting that is tried.
-const SEGMENTS: &str = "expandable_segments:True";
-
 impl<B: Bench> Search<'_, B> {
     /// Stage by stage, until a plan fits.
     pub(super) fn stages(&mut self) -> Result<(), B::Error> {
-        let asked: Vec<Lever> = PROBED
-            .iter()
-            .filter(|id| self.wants(id))
-            .map(|id| match *id {
-                "accumulate" => Lever::Accumulate(2),
-                id => Lever::Plain(id),
-            })
-            .collect();
+        let asked = probed().filter(|row| self.wants(row.id));
+        let asked: Vec<Lever> = asked.filter_map(Lever::of).collect();
         self.look = self.bench.look(&[], &asked)?;
         self.note_facts(&self.look.facts.clone());
         let free = self.free()?;
@@ -57,19 +53,15 @@ impl<B: Bench> Search<'_, B> {
 
     /// Levers that cost nothing, one by one; those that help.
     fn free(&mut self) -> Result<Vec<Lever>, B::Error> {
-        let asked = IF_ASKED.iter().filter(|id| self.is_asked_for(id));
-        let plain = FREE.iter().chain(asked);
-        let plain = plain.filter(|id| self.wants(id) && self.takes_hold(id));
-        let segments =
-            Some(Lever::Allocator(SEGMENTS.to_owned())).filter(|_| self.wants("allocator"));
-        let single: Vec<Vec<Lever>> =
-            plain.map(|id| Lever::Plain(id)).chain(segments).map(|lever| vec![lever]).collect();
+        let is_open = |row: &&Row| self.is_due(row) && self.takes_hold(row.id);
+        let single = of_stage(Stage::Free).filter(is_open).filter_map(Lever::of);
+        let single: Vec<Vec<Lever>> = single.map(|lever| vec![lever]).collect();
         let before = self.plans.len();
         self.add(&[], &single, &[])?;
         let mut helpful = self.helpful(before, self.base.reserved);
         // Both do without the same temporaries, and the fused step is the quicker one.
-        if helpful.contains(&Lever::Plain("fused-optimizer")) {
-            helpful.retain(|lever| *lever != Lever::Plain("no-foreach"));
+        if helpful.contains(&Lever::Plain(FUSED_OPTIMIZER)) {
+            helpful.retain(|lever| *lever != Lever::Plain(NO_FOREACH));
         }
         Ok(helpful)
     }
@@ -106,7 +98,7 @@ impl<B: Bench> Search<'_, B> {
 
     /// Checkpoints on top of other levers, from few to as many as help.
     fn recompute(&mut self, with: &[Lever]) -> Result<(), B::Error> {
-        if !self.wants("checkpoint") {
+        if !self.wants(CHECKPOINT) {
             return Ok(());
         }
         let step = match with.is_empty() {
@@ -124,7 +116,7 @@ impl<B: Bench> Search<'_, B> {
     /// Smaller batches whose gradients add up, in as few parts as are enough; alone, then with as many
     /// checkpoints as help.
     fn divide(&mut self, with: &[Lever]) -> Result<(), B::Error> {
-        if !self.wants("accumulate") || !self.takes_hold("accumulate") {
+        if !self.wants(ACCUMULATE) || !self.takes_hold(ACCUMULATE) {
             return Ok(());
         }
         let parts: Vec<Vec<Lever>> = self.parts().into_iter().map(|lever| vec![lever]).collect();
@@ -139,7 +131,7 @@ impl<B: Bench> Search<'_, B> {
 
     /// Halves, quarters and so on of the script's batch.
     fn parts(&self) -> Vec<Lever> {
-        let fact = self.look.facts.iter().find(|fact| fact.lever == "accumulate");
+        let fact = self.look.facts.iter().find(|fact| fact.lever == ACCUMULATE);
         let batch = fact.and_then(|fact| fact.batch).unwrap_or(2);
         let powers = (1..u32::BITS).map(|power| 1 << power);
         let divides = powers.take_while(|parts| *parts <= MOST_PARTS && batch % parts == 0);
@@ -148,12 +140,12 @@ impl<B: Bench> Search<'_, B> {
 
     /// Activations on the host: alone, and of the smallest batches.
     fn offload(&mut self, with: &[Lever]) -> Result<(), B::Error> {
-        if !self.wants("offload") {
+        if !self.wants(OFFLOAD) {
             return Ok(());
         }
-        let alone = vec![Lever::Plain("offload")];
+        let alone = vec![Lever::Plain(OFFLOAD)];
         self.add(with, std::slice::from_ref(&alone), &[])?;
-        if !self.wants("accumulate") || !self.takes_hold("accumulate") || self.is_done(2) {
+        if !self.wants(ACCUMULATE) || !self.takes_hold(ACCUMULATE) || self.is_done(2) {
             return Ok(());
         }
         let of_parts = |lever: Lever| [alone.as_slice(), &[lever]].concat();
@@ -177,9 +169,9 @@ impl<B: Bench> Search<'_, B> {
     /// Numbers of fewer bits: of models that are not trained at all, then of everything.
     fn lower_precision(&mut self, free: &[Lever]) -> Result<(), B::Error> {
         let mut with = free.to_vec();
-        if self.is_asked_for("half-frozen") && self.wants("half-frozen") {
+        if self.is_asked_for(HALF_FROZEN) && self.wants(HALF_FROZEN) {
             let before = self.plans.len();
-            self.add(free, &[vec![Lever::Plain("half-frozen")]], &[])?;
+            self.add(free, &[vec![Lever::Plain(HALF_FROZEN)]], &[])?;
             with.extend(self.helpful(before, self.base.reserved));
         }
         if !self.wants(self.wish.precision) {
@@ -220,7 +212,7 @@ impl<B: Bench> Search<'_, B> {
     fn retrain(&mut self, free: &[Lever]) -> Result<(), B::Error> {
         let lowest = self.plans.iter().min_by_key(|plan| plan.peaks.reserved);
         let lowest = lowest.map(|plan| (plan.levers.clone(), plan.again));
-        let optimizers = ["8bit-optimizer", "adafactor", "sgd"].into_iter().map(Lever::Plain);
+        let optimizers = of_stage(Stage::Training).filter_map(Lever::of);
         let parts = self.look.parts.iter().map(|part| Lever::Freeze(vec![part.clone()]));
         let all: Vec<Lever> = optimizers.chain(parts).filter(|it| self.wants(it.id())).collect();
         for lever in all {

@@ -1,7 +1,9 @@
 //! A search on its way: trying plans, keeping those that took hold, and knowing when it is enough.
 
+use diagnose::remedies::Row;
+
 use super::{Bench, Fact, Look, Plan, Tried, Wish, class};
-use crate::lever::{Label, Lever, label};
+use crate::lever::{Label, Lever, OFFLOAD, label};
 use crate::trial::{Measured, Peaks, Verdict, verdict_for};
 
 /// A forward pass is about a third of a step: the backward pass takes two matrix products for each of its one.
@@ -10,10 +12,11 @@ const PASSES: f64 = 3.0;
 /// Bytes per second between card and host: what PCIe 4.0 gives on 16 lanes, less its overhead. Assumed.
 const BUS: f64 = 25e9;
 
-/// The strongest label of a plan's levers, in general and as they found this script.
+/// The strongest label of a plan's levers, as they found this script.
 fn strongest(levers: &[Lever], facts: &[Fact]) -> Label {
-    let found = facts.iter().filter_map(|fact| fact.label);
-    levers.iter().map(label).chain(found).max().unwrap_or(Label::Exact)
+    let meets =
+        |lever: &Lever| facts.iter().any(|fact| fact.lever == lever.id() && fact.meets_batch_norm);
+    levers.iter().map(|lever| label(lever, meets(lever))).max().unwrap_or(Label::Exact)
 }
 
 /// Of so many choices, each with a lower peak than the one before, the first that fits: two at a time, by
@@ -79,6 +82,12 @@ impl<'a, B: Bench> Search<'a, B> {
         self.look.facts.iter().all(|fact| fact.lever != lever || fact.applied)
     }
 
+    /// Whether it is wanted, and asked for if it must be.
+    pub(super) fn is_due(&self, row: &Row) -> bool {
+        let waits = row.lever.is_some_and(|lever| lever.if_asked);
+        self.wants(row.id) && (!waits || self.is_asked_for(row.id))
+    }
+
     /// Whether a cause of the peak asks for it, or the user does.
     pub(super) fn is_asked_for(&self, lever: &str) -> bool {
         let mut remedies = self.look.causes.iter().flat_map(|cause| &cause.remedies);
@@ -87,12 +96,12 @@ impl<'a, B: Bench> Search<'a, B> {
 
     /// Whether a plan fits that goes no further than this class: later stages go further.
     pub(super) fn is_done(&self, furthest: u8) -> bool {
-        self.plans.iter().any(|plan| plan.fits && class(plan) <= furthest)
+        self.plans.iter().any(|plan| plan.verdict.fits() && class(plan) <= furthest)
     }
 
     /// Whether exactly this was tried and fits.
     pub(super) fn did_fit(&self, levers: &[Lever]) -> bool {
-        self.plans.iter().any(|plan| plan.fits && plan.levers == levers)
+        self.plans.iter().any(|plan| plan.verdict.fits() && plan.levers == levers)
     }
 
     /// Time of a step beside that of the script as it is: operations that are done again, what small
@@ -110,7 +119,7 @@ impl<'a, B: Bench> Search<'a, B> {
                     let bytes = 4.0 * self.look.weights as f64 * f64::from(parts - 1);
                     bytes * speeds.flops / speeds.bandwidth
                 }
-                Lever::Plain("offload") => 2.0 * self.look.activations as f64 * speeds.flops / BUS,
+                Lever::Plain(OFFLOAD) => 2.0 * self.look.activations as f64 * speeds.flops / BUS,
                 _ => 0.0,
             };
         }
@@ -162,7 +171,7 @@ impl<'a, B: Bench> Search<'a, B> {
         for ((levers, result), &index) in whole.iter().zip(results).zip(&kept) {
             let Tried { measured, facts } = result;
             self.note_refusals(levers, &measured, &facts);
-            if facts.iter().any(|fact| !fact.applied) || measured.verdict != Verdict::Fits {
+            if facts.iter().any(|fact| !fact.applied) || !measured.verdict.fits() {
                 continue;
             }
             let decided = verdict_for(&self.wish.card, &measured);
@@ -174,7 +183,7 @@ impl<'a, B: Bench> Search<'a, B> {
                 levers: levers.clone(),
                 label: strongest(levers, &facts),
                 peaks: measured.peaks,
-                fits: decided == Some(Verdict::Fits),
+                verdict: decided.unwrap_or(Verdict::DoesNotFit),
                 cost_ratio: self.cost(levers, again),
                 again,
                 facts,
@@ -184,11 +193,11 @@ impl<'a, B: Bench> Search<'a, B> {
             undecided.iter().map(|&index| tried[index].levers.clone()).collect();
         let mut not_run = Vec::new();
         for (&index, measured) in undecided.iter().zip(self.bench.on_card(&on_card)?) {
-            tried[index].fits = measured.verdict == Verdict::Fits;
-            if tried[index].fits {
+            if measured.verdict.fits() {
                 tried[index].peaks = measured.peaks;
             }
             not_run.extend((measured.verdict == Verdict::NotRun).then_some(index));
+            tried[index].verdict = measured.verdict;
         }
         // Of these nothing is known.
         let decided = tried.into_iter().enumerate().filter(|(index, _)| !not_run.contains(index));

@@ -1,0 +1,223 @@
+//! What may be done, and how far each changes results. Nothing here has been tried: `fit` tries.
+//!
+//! `table.rs` has a row for every change: detectors name rows, `fit` tries those that are levers, and the
+//! reference pages are made of them. Nothing else says what a change does to results.
+
+mod table;
+
+use anatomy::Anatomy;
+
+use crate::label::Label;
+use crate::scene::{Scene, Thing};
+use crate::words::is_spread;
+
+pub use table::TABLE;
+
+/// A change that may help, whatever the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// For people and JSON; of a lever, the name of its file in `python/fathom/levers` too.
+    pub id: &'static str,
+    /// How far it changes results.
+    pub label: Label,
+    /// What to change.
+    pub change: &'static str,
+    /// Label and change for a model in which BatchNorm sees the change.
+    pub with_batch_norm: Option<(Label, &'static str)>,
+    /// What becomes less of it.
+    pub acts_on: &'static str,
+    /// How `fit` tries it; `None` if it is done by hand.
+    pub lever: Option<AsLever>,
+}
+
+/// How a lever is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AsLever {
+    /// When it is its turn.
+    pub stage: Stage,
+    /// What it does to the script, for the reference.
+    pub does: &'static str,
+    /// It is tried only where a cause of the peak, or the user, asks for it.
+    pub if_asked: bool,
+    /// Whether it is asked beside the first look if it finds something to act on.
+    pub probe: Probe,
+}
+
+/// The stages of a search, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Computes the same and costs nothing.
+    Free,
+    /// Computes some of it again.
+    Recompute,
+    /// Smaller batches whose gradients add up.
+    Divide,
+    /// Waits for the bus to the host.
+    Offload,
+    /// Numbers of fewer bits.
+    Precision,
+    /// Another training.
+    Training,
+}
+
+impl Stage {
+    /// For the reference.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Free => "free",
+            Stage::Recompute => "recompute",
+            Stage::Divide => "divide",
+            Stage::Offload => "offload",
+            Stage::Precision => "precision",
+            Stage::Training => "training",
+        }
+    }
+}
+
+/// Whether a lever can be asked without harm if it finds something to act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// No: it may make a script fail, or needs options that are not known yet.
+    No,
+    /// Together with others.
+    Together,
+    /// It changes when the optimizer steps: apart from those that do not.
+    Apart,
+}
+
+/// A change for the model at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// That of its row.
+    pub id: &'static str,
+    /// How far it changes results.
+    pub label: Label,
+    /// What to change.
+    pub change: String,
+}
+
+impl Row {
+    /// How far it changes results, if BatchNorm is where it acts, or is not.
+    pub fn label_with(&self, has_batch_norm: bool) -> Label {
+        self.with_batch_norm.filter(|_| has_batch_norm).map_or(self.label, |(label, _)| label)
+    }
+
+    /// How far it changes results, in words for any model.
+    pub fn results(&self) -> String {
+        match self.with_batch_norm {
+            Some((label, _)) => format!("{}; {label} with BatchNorm", self.label),
+            None => self.label.to_string(),
+        }
+    }
+
+    /// For the model that was recorded.
+    pub(crate) fn remedy(&self, anatomy: &Anatomy) -> Remedy {
+        let special = self.with_batch_norm.filter(|_| has_batch_norm(anatomy));
+        let (label, change) = special.unwrap_or((self.label, self.change));
+        Remedy { id: self.id, label, change: change.to_owned() }
+    }
+}
+
+/// The row of an id that somebody else has written.
+pub fn find(id: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.id == id)
+}
+
+/// The row of an id that stands in the code: called in a `const`, a wrong one does not compile.
+pub const fn row(id: &str) -> &'static Row {
+    let mut at = 0;
+    while at < TABLE.len() {
+        if is_equal(TABLE[at].id.as_bytes(), id.as_bytes()) {
+            return &TABLE[at];
+        }
+        at += 1;
+    }
+    panic!("the table of remedies has no such row")
+}
+
+/// `==`, which cannot be called in a `const`.
+const fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
+/// `remedies!(scene, "checkpoint", …)`: rows of the table for this model. A wrong id does not compile.
+macro_rules! remedies {
+    ($scene:expr $(, $id:literal)*) => {
+        vec![$(const { $crate::remedies::row($id) }.remedy($scene.anatomy)),*]
+    };
+}
+pub(crate) use remedies;
+
+/// What may be done about activations. Checkpointing brings back what one block keeps: it helps where
+/// many blocks keep a little each.
+pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> {
+    let mut found = Vec::new();
+    if is_spread(scene, saved) {
+        found.extend(remedies!(scene, "checkpoint"));
+    }
+    if scene.anatomy.facts.of("autocast").is_empty() && !are_half(scene, saved) {
+        found.extend(remedies!(scene, "amp-bf16"));
+    }
+    found.extend(remedies!(scene, "batch", "accumulate", "inputs"));
+    found
+}
+
+/// Most of them take two bytes an element already, by whatever has cast them.
+fn are_half(scene: &Scene<'_>, members: &[usize]) -> bool {
+    let is_half = |thing: &Thing<'_>| matches!(thing.tensor.dtype.as_str(), "bfloat16" | "float16");
+    let half = scene.part(members, is_half);
+    scene.bytes(members) < 2 * scene.bytes(&half)
+}
+
+fn has_batch_norm(anatomy: &Anatomy) -> bool {
+    anatomy.modules.iter().any(|(_, class)| class.contains("BatchNorm"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_id_is_there_once() {
+        let mut ids: Vec<&str> = TABLE.iter().map(|row| row.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), TABLE.len());
+    }
+
+    #[test]
+    fn batch_norm_decides_what_accumulation_and_checkpoints_change() {
+        let layer = |class: &str| Anatomy {
+            modules: vec![("norm".to_owned(), class.to_owned())],
+            ..Anatomy::default()
+        };
+        let labels = |class: &str| {
+            ["accumulate", "checkpoint", "amp-bf16"]
+                .map(|id| find(id).unwrap().remedy(&layer(class)).label)
+        };
+        assert_eq!(
+            labels("LayerNorm"),
+            [Label::NumericallyEqual, Label::Exact, Label::ChangesNumerics]
+        );
+        assert_eq!(
+            labels("BatchNorm2d"),
+            [Label::ChangesStatistics, Label::NumericallyEqual, Label::ChangesNumerics]
+        );
+    }
+
+    /// The search goes from one stage to the next, and the mildest come first in each.
+    #[test]
+    fn levers_stand_in_the_order_in_which_they_are_tried() {
+        let levers = TABLE.iter().filter_map(|row| Some((row.lever?.stage, row)));
+        let stages: Vec<Stage> = levers.map(|(stage, _)| stage).collect();
+        assert!(stages.is_sorted(), "{stages:?}");
+        let is_free = |row: &&Row| row.lever.is_some_and(|lever| lever.stage == Stage::Free);
+        for row in TABLE.iter().filter(is_free) {
+            assert!(row.label <= Label::NumericallyEqual, "{}", row.id);
+        }
+    }
+}
