@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use notes::parts::PartNumber;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -10,7 +11,6 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::border::{Party, call};
 use crate::hash::Set;
 use crate::lock::lock;
-use crate::parts::PartNumber;
 use crate::scribe::Scribe;
 use crate::stand_in::stands_for_theirs;
 

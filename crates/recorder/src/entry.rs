@@ -14,10 +14,8 @@ const CPP: [&str; 8] = ["??", ".cpp", ".cc", ".c", ".cu", ".h", ".hpp", ".so"];
 /// One event of the history.
 pub(crate) struct Entry<'py> {
     dict: Bound<'py, PyDict>,
-    /// What it is; allocations have no owner yet. `None` for kinds that are not recorded.
-    pub(crate) event: Option<Event>,
-    /// Whether it says that a free was requested, and not that it was done at once.
-    pub(crate) is_request: bool,
+    event: Option<Event>,
+    is_request: bool,
 }
 
 impl<'py> Entry<'py> {
@@ -58,11 +56,17 @@ impl<'py> Entry<'py> {
         Ok(Entry { dict, event: Some(event), is_request })
     }
 
+    /// Without Python, of a part whose serial number is given, or in the entry's own text.
+    pub(crate) fn plain(&self, serial: Option<u64>) -> PyResult<notes::Entry> {
+        let serial = serial.map_or_else(|| self.serial(), Ok)?;
+        Ok(notes::Entry { event: self.event, is_request: self.is_request, serial })
+    }
+
     /// The serial number in the text that the recorder attached; 0 if it is not ours.
-    pub(crate) fn serial(&self) -> PyResult<u64> {
+    fn serial(&self) -> PyResult<u64> {
         let text = self.dict.get_item(intern!(self.dict.py(), "user_metadata"))?;
         let Some(text) = text else { return Ok(0) };
-        Ok(crate::join::serial(&Text::of(text.cast::<PyString>()?)))
+        Ok(notes::metadata::serial(&Text::of(text.cast::<PyString>()?)))
     }
 
     /// File, function and line of the frames that ran, outermost first.

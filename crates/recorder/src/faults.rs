@@ -22,7 +22,7 @@ pub(crate) fn keep_panics_quiet() {
     }));
 }
 
-/// Where the last panic of this thread was, as ` (pen.rs:12)`.
+/// Where the last panic of this thread was, as ` (writer.rs:12)`.
 pub(crate) fn place_of_panic() -> String {
     PANICKED_AT.with_borrow_mut(std::mem::take)
 }

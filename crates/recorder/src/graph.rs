@@ -2,20 +2,19 @@
 //!
 //! Nothing is unpacked that a hook has packed: a checkpoint would compute its block again.
 
+use notes::local;
+use notes::note::What;
+use notes::parts::{Part, PartNumber};
+use notes::words::Word;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use recording::Category;
 
 use crate::hash::{Map, Set};
-use crate::local;
 use crate::lock::lock;
-use crate::notes::What;
-use crate::parts::{Part, PartNumber};
 use crate::scribe::Scribe;
-use crate::state::State;
 use crate::texts::Text;
-use crate::words::Word;
 
 /// Sequence numbers above this are of nodes that accumulate gradients: the ends of the graph.
 const ENDS: u64 = 1 << 62;
@@ -119,7 +118,7 @@ impl Scribe {
         on_convolution: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         let (py, scribe) = (this.py(), this.get());
-        let convolution = scribe.lock().words.of("ConvolutionBackward0");
+        let convolution = scribe.quietly(|state| state.words.of("ConvolutionBackward0"));
         let mut waiting: Vec<_> = roots.into_iter().filter(|node| seen.add(node)).collect();
         while let Some(object) = waiting.pop() {
             if scribe.fields(&object)?.is_end {
@@ -156,28 +155,28 @@ impl Scribe {
             None => self.node_name(&object)?,
         };
         let made_by = local::with(self.id, |local| local.made_by(sequence));
-        let mut state = self.lock();
         let part = (sequence <= ENDS).then(|| {
-            let Part { module, stack, .. } = state.parts.get(made_by);
-            let part = Part { module, function: 0, stack, node: Some(name) };
-            (state.parts.number(part), part)
+            self.quietly(|state| {
+                let Part { module, stack, .. } = state.parts.get(made_by);
+                let part = Part { module, function: 0, stack, node: Some(name) };
+                (state.parts.number(part), part)
+            })
         });
-        drop(state);
         Ok(Node { object, sequence, name, part })
     }
 
     fn node_name(&self, node: &Bound<'_, PyAny>) -> PyResult<Word> {
         let name = node.call_method0(intern!(node.py(), "name"))?.cast_into::<PyString>()?;
         let name = Text::of(&name);
-        Ok(self.lock().words.of(&name))
+        Ok(self.quietly(|state| state.words.of(&name)))
     }
 
     /// The line that made a node, in words.
     pub(crate) fn holder(&self, node: &Bound<'_, PyAny>) -> PyResult<Option<Word>> {
         let Some((_, part)) = self.node(node.clone())?.part else { return Ok(None) };
-        let mut state = self.lock();
-        let line = state.user_line(node.py(), part.stack)?;
-        Ok(line.map(|line| state.words.of(&format!("the result of {line}"))))
+        let Some(line) = self.user_line(node.py(), part.stack)? else { return Ok(None) };
+        let text = format!("the result of {line}");
+        Ok(Some(self.quietly(|state| state.words.of(&text))))
     }
 
     fn note_saved(&self, node: &Node<'_>, holder: Option<Word>, hooked: &Hooked) -> PyResult<()> {
@@ -211,7 +210,7 @@ impl Scribe {
             let own = node.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()?;
             for (name, value) in own.iter().filter(|(_, value)| self.tensors.is_tensor(value)) {
                 let name = Text::str(&name)?;
-                found.push((self.lock().words.of(&name), value));
+                found.push((self.quietly(|state| state.words.of(&name)), value));
             }
         }
         Ok(found)
@@ -230,9 +229,13 @@ impl Scribe {
         }
         let py = tensor.py();
         let module = node.part.map_or(0, |(_, part)| part.module);
-        let word = {
-            let State { words, modules, .. } = &mut *self.lock();
-            words.kept((node.name, field, module), || modules.path(py, module))?
+        let kept = (node.name, field, module);
+        let word = match self.quietly(|state| state.words.kept(&kept)) {
+            Some(word) => word,
+            None => {
+                let path = self.modules.path(py, module)?;
+                self.quietly(|state| state.words.set_kept(kept, &path))
+            }
         };
         let area = if is_ordinary { None } else { self.area_of(tensor)? };
         let tensors = &self.tensors;
@@ -247,10 +250,8 @@ impl Scribe {
             };
             let is_whole = own == bytes && part.is(tensor);
             let form = is_whole.then(|| tensors.form(&part)).transpose()?.flatten();
-            let mut state = self.lock();
-            state.saved.add(start, bytes);
-            let form = form.map(|(dtype, shape)| state.words.form(&dtype, &shape)).transpose()?;
-            drop(state);
+            self.quietly(|state| state.saved.add(start, bytes));
+            let form = form.map(|(dtype, shape)| self.form(&dtype, &shape)).transpose()?;
             let name = What::Name { category: Category::Activations, word };
             let area = area.map(|word| What::Area { word });
             let form = form.map(|word| What::Tensor { word });
@@ -268,7 +269,7 @@ impl Scribe {
             return Ok(None);
         }
         let said: Text = self.layout.bind(py).call1((tensor,))?.extract()?;
-        Ok(Some(self.lock().words.of(&said)))
+        Ok(Some(self.quietly(|state| state.words.of(&said))))
     }
 
     fn fields(&self, node: &Bound<'_, PyAny>) -> PyResult<std::sync::Arc<Fields>> {
@@ -291,10 +292,9 @@ impl Scribe {
             }
             None => true,
         };
-        let mut state = self.lock();
-        let fields =
-            listed.into_iter().map(|(name, field)| (state.words.of(&name), field)).collect();
-        drop(state);
+        let fields = self.quietly(|state| {
+            listed.into_iter().map(|(name, field)| (state.words.of(&name), field)).collect()
+        });
         let fields = std::sync::Arc::new(Fields {
             fields,
             has_dict,

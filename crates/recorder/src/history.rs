@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use notes::local;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::local;
 use crate::lock::lock;
 use crate::scribe::Scribe;
 

@@ -1,11 +1,11 @@
 //! Backward passes: what they will need, and which node runs.
 
+use notes::local;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::graph::{Hooked, Seen};
 use crate::hash::Set;
-use crate::local;
 use crate::scribe::Scribe;
 
 impl Scribe {
@@ -18,7 +18,7 @@ impl Scribe {
         // Mostly it is what the module's last function gave.
         let last = local::with(self.id, |local| local.result);
         if let Some((_, bytes)) = last.filter(|(object, _)| *object == result.as_ptr() as usize) {
-            self.lock().saved.outputs += bytes;
+            self.quietly(|state| state.saved.outputs += bytes);
             return Ok(());
         }
         let items = match result.cast::<PyTuple>() {
@@ -36,7 +36,7 @@ impl Scribe {
             }
             Ok(bytes)
         })?;
-        self.lock().saved.outputs += bytes;
+        self.quietly(|state| state.saved.outputs += bytes);
         Ok(())
     }
 }
@@ -45,12 +45,12 @@ impl Scribe {
 impl Scribe {
     /// What was put out so far leads to no backward pass.
     fn forget_outputs(&self) {
-        self.lock().saved.outputs = 0;
+        self.quietly(|state| state.saved.outputs = 0);
     }
 
     /// Bytes that were kept, and put out, where most was kept.
     fn saved(&self) -> (u64, u64) {
-        self.lock().saved.most
+        self.quietly(|state| state.saved.most)
     }
 
     /// Before a backward pass: each node will announce itself, and what it keeps is noted. `trained` are parameters,
@@ -70,7 +70,7 @@ impl Scribe {
                 own.extend(scribe.tensors.address(&part)?);
             }
         }
-        scribe.lock().saved.begin(own);
+        scribe.quietly(|state| state.saved.begin(own));
         let mut seen = Seen::default();
         Scribe::note_graph(
             this,
@@ -81,7 +81,7 @@ impl Scribe {
             Some(handles),
             Some(on_convolution),
         )?;
-        scribe.lock().saved.end();
+        scribe.quietly(|state| state.saved.end());
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cuda_abi::work::Work;
+use contract::work::Work;
 
 use crate::hash::Map;
 

@@ -1,8 +1,10 @@
 //! Notes which part of the script runs, and what its tensors are.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
+use notes::parts::{NOTHING, Part, PartNumber};
+use notes::{Area, Function, State, local, metadata};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple};
 
@@ -11,18 +13,16 @@ use crate::calls::Outside;
 use crate::graph::FieldsOfTypes;
 use crate::hash::Map;
 use crate::history::History;
-use crate::local;
-use crate::lock::lock;
-use crate::parts::{Part, PartNumber};
-use crate::pen::Pen;
+use crate::lock::Quiet;
+use crate::modules::Modules;
 use crate::phantom::Phantom;
-use crate::said::category;
 use crate::sources::{Sources, Whose};
-use crate::stacks;
-use crate::state::{Area, Function, Modules, State};
+use crate::stacks::{self, Codes};
+use crate::tensor_notes::category;
 use crate::tensors::Tensors;
 use crate::texts::Text;
 use crate::torch::Torch;
+use crate::writing::CardFile;
 
 static SCRIBES: AtomicU64 = AtomicU64::new(1);
 
@@ -61,37 +61,40 @@ pub(crate) struct Scribe {
     pub(crate) may_enlarge: Py<PyAny>,
     pub(crate) fields: Mutex<FieldsOfTypes>,
     pub(crate) history: Mutex<History>,
-    pub(crate) pens: Mutex<Map<u16, Pen>>,
+    pub(crate) writers: Mutex<Map<u16, CardFile>>,
+    /// Code objects of all stacks.
+    pub(crate) codes: Codes,
+    pub(crate) modules: Modules,
+    pub(crate) sources: Mutex<Sources>,
     /// Functions and backward passes that all threads are in.
     pub(crate) calls: AtomicIsize,
     /// Backward passes that run.
     pub(crate) backwards: AtomicIsize,
-    state: Mutex<State>,
+    state: Quiet<State>,
 }
 
 impl Scribe {
-    /// No code of Python's may run while it is locked: this thread could come back here.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+    /// Works on what is known of the script. No code of Python's can run meanwhile, nor can the work ask for any.
+    pub(crate) fn quietly<R: Send>(&self, work: impl FnOnce(&mut State) -> R + Send) -> R {
+        self.state.with(work)
     }
 
     /// From here on this thread's events belong to this part.
     pub(crate) fn begin(&self, py: Python<'_>, part: PartNumber) -> PyResult<u64> {
-        let mut state = self.lock();
-        let (serial, area, text) = local::with(self.id, |local| {
-            (local.begin(&mut state.parts, part), local.area, local.text.clone())
+        let (serial, text) = self.quietly(|state| {
+            local::with(self.id, |local| {
+                let serial = local.begin(&mut state.parts, part);
+                state.begin_in_area(serial, local.area);
+                (serial, local.text.clone())
+            })
         });
-        if area != 0 {
-            state.areas.insert(serial, area);
-        }
-        drop(state);
         if let Some(phantom) = &self.phantom {
             phantom.begin(serial);
         }
         self.look_for_streams(py)?;
         let announce = self.announce.bind(py);
         if self.is_text {
-            announce.call1((crate::join::text(serial, text.as_deref()),))
+            announce.call1((metadata::text(serial, text.as_deref()),))
         } else {
             announce.call1((serial,))
         }?;
@@ -112,7 +115,7 @@ impl Scribe {
 
     fn local_part(&self) -> (PartNumber, Part) {
         let number = local::with(self.id, |local| local.part);
-        (number, self.lock().parts.get(number))
+        (number, self.quietly(|state| state.parts.get(number)))
     }
 
     /// The number of a function.
@@ -124,10 +127,10 @@ impl Scribe {
         let described = self.describe.bind(function.py()).call1((function,))?;
         let (name, is_factory, is_looked_at): (Text, bool, bool) = described.extract()?;
         let name = name.0;
-        let mut state = self.lock();
-        state.functions.push(Function { name, is_factory, is_looked_at, allocates: false });
-        let number = (state.functions.len() - 1) as u32;
-        drop(state);
+        let number = self.quietly(|state| {
+            state.functions.push(Function { name, is_factory, is_looked_at, allocates: false });
+            (state.functions.len() - 1) as u32
+        });
         numbers.set_item(function, number)?;
         Ok(number)
     }
@@ -141,20 +144,23 @@ impl Scribe {
     ) -> PyResult<Entered> {
         let number = self.function(function)?;
         let sequence = self.torch.sequence(py)?;
-        let walk = stacks::walk(py, local::with(self.id, |local| local.caller))?;
-        let (_, outer) = self.local_part();
-        let mut state = self.lock();
-        let stack = state.stacks.number(walk, outer.stack);
-        let part = state.parts.number(Part { function: number, stack, ..outer });
-        let Function { is_looked_at, allocates, .. } = state.functions[number as usize];
-        drop(state);
+        let (outer, caller) = local::with(self.id, |local| (local.part, local.caller));
+        let walk = stacks::walk(py, caller)?;
+        let (part, new, is_looked_at, allocates) = self.quietly(|state| {
+            let outer = state.parts.get(outer);
+            let (stack, new) = stacks::number(&mut state.stacks, &walk, outer.stack);
+            let part = state.parts.number(Part { function: number, stack, ..outer });
+            let Function { is_looked_at, allocates, .. } = state.functions[number as usize];
+            (part, new, is_looked_at, allocates)
+        });
+        self.codes.keep(py, &walk, &new);
         local::with(self.id, |local| local.begin_function(sequence, part, number));
         let serial = self.begin(py, part)?;
         let is_autocast = self.torch.is_autocast(py)?;
         if is_autocast {
             let casts = self.torch.casts(&self.tensors, args)?;
             if !casts.is_empty() {
-                self.lock().casts.insert(serial, casts);
+                self.quietly(|state| state.casts.insert(serial, casts));
             }
         }
         Ok(Entered { is_looked_at, is_autocast, allocates })
@@ -192,11 +198,12 @@ impl Scribe {
             Some(number) => number,
             None => self.number_of.bind(py).call1((module, outer.module))?.extract()?,
         };
-        let mut state = self.lock();
-        let stack = state.stacks.number(walk, outer.stack);
-        let inside =
-            state.parts.number(Part { module: number, function: 0, stack, node: outer.node });
-        drop(state);
+        let (inside, new) = self.quietly(|state| {
+            let (stack, new) = stacks::number(&mut state.stacks, &walk, outer.stack);
+            let part = Part { module: number, function: 0, stack, node: outer.node };
+            (state.parts.number(part), new)
+        });
+        self.codes.keep(py, &walk, &new);
         local::with(self.id, |local| local.caller = stacks::running(py));
         self.enter(py, inside)?;
         Ok((number, Outside { part, caller }))
@@ -231,7 +238,6 @@ impl Scribe {
         let get = |name: &str| settings.as_any().get_item(name);
         let lists = |name: &str| Ok::<_, PyErr>(get(name)?.cast_into::<PyList>()?.unbind());
         let whose = get("whose")?.cast_into::<Whose>()?;
-        let sources = Sources::new(whose.get().clone());
         let modules = Modules { paths: lists("paths")?, classes: lists("classes")? };
         let plain = get("plain")?.cast_into::<PyFrozenSet>()?;
         Ok(Scribe {
@@ -251,10 +257,13 @@ impl Scribe {
             may_enlarge: get("may_enlarge")?.unbind(),
             fields: Mutex::default(),
             history: Mutex::default(),
-            pens: Mutex::default(),
+            writers: Mutex::default(),
+            codes: Codes::default(),
+            modules,
+            sources: Mutex::new(Sources::new(whose.get())),
             calls: AtomicIsize::new(0),
             backwards: AtomicIsize::new(0),
-            state: Mutex::new(State::new(modules, sources)),
+            state: Quiet::default(),
         })
     }
 
@@ -267,7 +276,7 @@ impl Scribe {
 
     /// This thread is outside of modules, functions and nodes for now.
     fn step_out(&self, py: Python<'_>) -> PyResult<u64> {
-        self.begin(py, crate::parts::NOTHING)
+        self.begin(py, NOTHING)
     }
 
     /// The part that this thread is in.
@@ -295,11 +304,11 @@ impl Scribe {
         area: Text,
     ) -> PyResult<u32> {
         let kind = kind.map(category).transpose()?;
-        let mut state = self.lock();
-        let word = state.words.of(&area);
-        let name = kind.zip(name).map(|(kind, name)| (kind, state.words.of(&name)));
-        let number = state.area(Area { name, area: word });
-        drop(state);
+        let number = self.quietly(|state| {
+            let word = state.words.of(&area);
+            let name = kind.zip(name).map(|(kind, name)| (kind, state.words.of(&name)));
+            state.area(Area { name, area: word })
+        });
         let outer = local::with(self.id, |local| std::mem::replace(&mut local.area, number));
         self.resume(py)?;
         Ok(outer)

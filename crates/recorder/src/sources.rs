@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use notes::paths::Paths;
 use pyo3::prelude::*;
 
 use crate::texts::Text;
@@ -10,65 +11,44 @@ use crate::texts::Text;
 const LONGEST_LINE: usize = 200;
 
 pub(crate) struct Sources {
-    whose: Whose,
+    paths: Paths,
     /// Lines of files, as far as they are the user's.
     files: HashMap<String, Vec<String>>,
 }
 
 /// Tells files apart by their paths.
 #[pyclass(frozen, module = "fathom_recorder")]
-#[derive(Clone)]
-pub(crate) struct Whose {
-    /// What paths of our own package begin with.
-    own: String,
-    /// The folder of Python's own library.
-    standard: String,
-}
+pub(crate) struct Whose(Paths);
 
 #[pymethods]
 impl Whose {
     #[new]
     fn new(own: Text, standard: Text) -> Whose {
-        Whose { own: own.0, standard: standard.0 }
+        Whose(Paths { own: own.0, standard: standard.0 })
     }
 
     #[pyo3(name = "is_ours")]
     fn is_ours_of(&self, path: Text) -> bool {
-        self.is_ours(&path)
+        self.0.is_ours(&path)
     }
 
     #[pyo3(name = "is_library")]
     fn is_library_of(&self, path: Text) -> bool {
-        self.is_library(&path)
-    }
-}
-
-impl Whose {
-    fn is_ours(&self, path: &str) -> bool {
-        path.starts_with(&self.own)
-    }
-
-    /// Whether a file is not the user's: installed, of Python itself, generated, or ours.
-    fn is_library(&self, path: &str) -> bool {
-        let is_installed = path.contains("site-packages") || path.contains("dist-packages");
-        is_installed
-            || path.starts_with('<')
-            || self.is_ours(path)
-            || path.starts_with(&self.standard)
+        self.0.is_library(&path)
     }
 }
 
 impl Sources {
-    pub(crate) fn new(whose: Whose) -> Sources {
-        Sources { whose, files: HashMap::new() }
+    pub(crate) fn new(whose: &Whose) -> Sources {
+        Sources { paths: whose.0.clone(), files: HashMap::new() }
     }
 
     pub(crate) fn is_ours(&self, path: &str) -> bool {
-        self.whose.is_ours(path)
+        self.paths.is_ours(path)
     }
 
     pub(crate) fn is_users(&self, path: &str) -> bool {
-        !self.whose.is_library(path)
+        !self.paths.is_library(path)
     }
 
     /// What stands on a line of the user's own: two commits are compared by it, when the file is long gone.

@@ -1,47 +1,53 @@
-//! Call stacks as small numbers: a frame on top of another stack. Nothing of a frame but its code is kept.
+//! The frames that run, and the code objects of all that ran. Nothing of a frame but its code is kept.
 
 use std::ffi::c_int;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
+use notes::stacks::{Running, StackNumber, Stacks};
+use pyo3::exceptions::PyKeyError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::hash::Map;
-
-/// Number 0 is the empty stack.
-pub(crate) type StackNumber = u32;
-
-/// A frame on top of a stack: the stack below, the code that ran, and how far.
-pub(crate) struct Entry {
-    pub(crate) caller: StackNumber,
-    pub(crate) code: Py<PyAny>,
-    pub(crate) at: i32,
-}
-
-#[derive(Default)]
-pub(crate) struct Stacks {
-    numbers: Map<(StackNumber, usize, i32), StackNumber>,
-    entries: Vec<Entry>,
-}
+use crate::lock::lock;
 
 /// What ran at one moment, innermost first.
 pub(crate) type Walk = Vec<(Py<PyAny>, i32)>;
 
-impl Stacks {
-    /// The number of what ran, on top of a known stack.
-    pub(crate) fn number(&mut self, walk: Walk, known: StackNumber) -> StackNumber {
-        walk.into_iter().rev().fold(known, |caller, (code, at)| {
-            // By its address, which is its own since `entries` keeps it.
-            let key = (caller, code.as_ptr() as usize, at);
-            *self.numbers.entry(key).or_insert_with(|| {
-                self.entries.push(Entry { caller, code, at });
-                self.entries.len() as StackNumber
-            })
-        })
+/// The number of what ran, on top of a known stack; and codes that are new, which have to be kept.
+pub(crate) fn number(
+    stacks: &mut Stacks,
+    walk: &Walk,
+    known: StackNumber,
+) -> (StackNumber, Vec<usize>) {
+    let mut new = Vec::new();
+    let outermost_first = walk.iter().rev();
+    let running =
+        outermost_first.map(|(code, at)| Running { code: code.as_ptr() as usize, at: *at });
+    (stacks.number(running, known, |running| new.push(running.code)), new)
+}
+
+/// Code objects of all stacks, by their addresses, which stay their own since they are kept.
+#[derive(Default)]
+pub(crate) struct Codes(Mutex<Map<usize, Py<PyAny>>>);
+
+impl Codes {
+    /// Keeps what is new, of a walk that still holds it.
+    pub(crate) fn keep(&self, py: Python<'_>, walk: &Walk, new: &[usize]) {
+        let is_new = |code: &Py<PyAny>| new.contains(&(code.as_ptr() as usize));
+        if new.is_empty() {
+            return;
+        }
+        let codes = walk.iter().map(|(code, _)| code).filter(|code| is_new(code));
+        let mut kept = lock(&self.0);
+        for code in codes {
+            kept.entry(code.as_ptr() as usize).or_insert_with(|| code.clone_ref(py));
+        }
     }
 
-    pub(crate) fn entry(&self, number: StackNumber) -> Option<&Entry> {
-        self.entries.get((number as usize).checked_sub(1)?)
+    pub(crate) fn get(&self, py: Python<'_>, address: usize) -> PyResult<Py<PyAny>> {
+        let found = lock(&self.0).get(&address).map(|code| code.clone_ref(py));
+        found.ok_or_else(|| PyKeyError::new_err("code of a stack"))
     }
 }
 

@@ -45,6 +45,8 @@ impl Kinds {
                 get("dtype")?,
                 get("layout")?,
                 get("memory_format")?,
+                // The class of `torch.cuda.FloatTensor` and its like.
+                get("FloatTensor")?.get_type().into_any(),
                 ellipsis.bind(py).get_type().into_any(),
             ],
         )?;

@@ -70,6 +70,11 @@ impl Ledger {
         }
     }
 
+    /// Whether work is captured now, to be done later.
+    fn captures(&self) -> bool {
+        self.phantom.is_some_and(Phantom::captures)
+    }
+
     /// The values of a tensor, and how they are known: `known`, `modelled`, `stand-in`, `dear` or `unknown`; the last two
     /// without values.
     /// It may take so many seconds.

@@ -1,17 +1,16 @@
 //! What is said of tensors: what they are, and what they belong to.
 
 use std::collections::HashMap;
-use std::sync::MutexGuard;
 
+use notes::note::{Note, What};
+use notes::words::{DIMENSIONS, Form, Word};
+use notes::{State, local};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use recording::{Category, Phase};
 
-use crate::local;
-use crate::notes::{Note, What};
 use crate::scribe::Scribe;
-use crate::state::State;
 use crate::texts::Text;
 
 pub(crate) fn category(name: &str) -> PyResult<Category> {
@@ -34,7 +33,7 @@ impl Scribe {
             return self.wrapped(tensor);
         };
         if let Some((dtype, shape)) = tensors.form(tensor)? {
-            let word = self.lock().words.form(&dtype, &shape)?;
+            let word = self.form(&dtype, &shape)?;
             self.note(tensor.py(), device, address, [What::Tensor { word }])?;
         }
         Ok(true)
@@ -57,25 +56,51 @@ impl Scribe {
         py: Python<'_>,
         device: u16,
         address: u64,
-        said: impl IntoIterator<Item = What>,
+        said: impl IntoIterator<Item = What> + Send,
     ) -> PyResult<()> {
-        let (mut state, serial) = self.now(py)?;
-        let notes = said.into_iter().map(|what| Note { serial, device, address, what });
-        state.notes.list.extend(notes);
-        Ok(())
+        self.now(py, |state, serial| {
+            let notes = said.into_iter().map(|what| Note { serial, device, address, what });
+            state.notes.list.extend(notes);
+        })
     }
 
-    /// The serial number of this thread's part, which begins again if another thread has begun one since: events of that
-    /// may have come before what is said now.
-    fn now(&self, py: Python<'_>) -> PyResult<(MutexGuard<'_, State>, u64)> {
-        let serial = local::with(self.id, |local| local.serial());
-        let state = self.lock();
-        if state.parts.serial() == serial {
-            return Ok((state, serial));
+    /// `float32[32, 64]`
+    pub(crate) fn form(
+        &self,
+        dtype: &Bound<'_, PyAny>,
+        shape: &Bound<'_, PyTuple>,
+    ) -> PyResult<Word> {
+        let form = form(dtype, shape)?;
+        let known = form.and_then(|form| self.quietly(|state| state.words.form(&form)));
+        if let Some(word) = known {
+            return Ok(word);
         }
-        drop(state);
-        let serial = self.resume(py)?;
-        Ok((self.lock(), serial))
+        let name = Text::str(dtype)?;
+        let sizes: Vec<String> =
+            shape.iter().map(|size| Text::str(&size)).collect::<PyResult<_>>()?;
+        let text = format!("{}[{}]", name.trim_start_matches("torch."), sizes.join(", "));
+        Ok(self.quietly(|state| state.words.set_form(form, &text)))
+    }
+
+    /// Works with the serial number of this thread's part, which begins again if another thread has begun one since:
+    /// events of that may have come before what is said now.
+    fn now<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut State, u64) -> R + Send,
+    ) -> PyResult<R> {
+        let serial = local::with(self.id, |local| local.serial());
+        let done = self.quietly(move |state| match state.parts.serial() == serial {
+            true => Ok(work(state, serial)),
+            false => Err(work),
+        });
+        match done {
+            Ok(result) => Ok(result),
+            Err(work) => {
+                let serial = self.resume(py)?;
+                Ok(self.quietly(|state| work(state, serial)))
+            }
+        }
     }
 
     fn put(&self, tensor: &Bound<'_, PyAny>, what: What) -> PyResult<()> {
@@ -101,10 +126,10 @@ impl Scribe {
             let Some(address) = self.tensors.address(&part)? else { continue };
             // Of a view its own: gradients may share a bucket.
             seen(address, self.tensors.bytes(&part)?);
-            let (mut state, serial) = self.now(tensor.py())?;
-            let word = state.words.of(name);
-            let is_news = state.notes.is_news(address, word, serial, since);
-            drop(state);
+            let (word, is_news) = self.now(tensor.py(), |state, serial| {
+                let word = state.words.of(name);
+                (word, state.notes.is_news(address, word, serial, since))
+            })?;
             if is_news {
                 self.put(&part, What::Name { category, word })?;
                 self.tensor(&part)?;
@@ -116,20 +141,32 @@ impl Scribe {
     /// Results outside of modules that a factory made are inputs.
     pub(crate) fn note_input(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
         let (number, function) = local::with(self.id, |local| (local.part, local.function));
-        let state = self.lock();
-        let is_factory = state.functions[function as usize].is_factory;
-        let is_outside = state.parts.get(number).module == 0;
-        drop(state);
+        let is_brought = self.quietly(|state| {
+            let is_outside = state.parts.get(number).module == 0;
+            is_outside && state.functions[function as usize].is_factory
+        });
         let tensors = &self.tensors;
-        if is_factory && is_outside && tensors.is_cuda(result)? && !tensors.is_made(result) {
-            let mut state = self.lock();
-            let text = format!("{}(…)", state.functions[function as usize].name);
-            let word = state.words.of(&text);
-            drop(state);
+        if is_brought && tensors.is_cuda(result)? && !tensors.is_made(result) {
+            let word = self.quietly(|state| {
+                let text = format!("{}(…)", state.functions[function as usize].name);
+                state.words.of(&text)
+            });
             self.put(result, What::Name { category: Category::Inputs, word })?;
         }
         Ok(())
     }
+}
+
+/// The form of a tensor as a key; `None` if it has too many dimensions.
+fn form(dtype: &Bound<'_, PyAny>, shape: &Bound<'_, PyTuple>) -> PyResult<Option<Form>> {
+    if DIMENSIONS < shape.len() {
+        return Ok(None);
+    }
+    let mut sizes = [-1; DIMENSIONS];
+    for (place, size) in sizes.iter_mut().zip(shape.iter()) {
+        *place = size.extract()?;
+    }
+    Ok(Some((dtype.as_ptr() as usize, sizes)))
 }
 
 #[pymethods]
@@ -137,13 +174,13 @@ impl Scribe {
     /// What a tensor is.
     fn name(&self, kind: &str, name: Text, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
         let category = category(kind)?;
-        let word = self.lock().words.of(&name);
+        let word = self.quietly(|state| state.words.of(&name));
         self.put(tensor, What::Name { category, word })
     }
 
     /// What of distributed training a tensor belongs to.
     fn area(&self, area: Text, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
-        let word = self.lock().words.of(&area);
+        let word = self.quietly(|state| state.words.of(&area));
         self.put(tensor, What::Area { word })
     }
 
@@ -169,7 +206,7 @@ impl Scribe {
         names: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
         // They may be made anew in each step, at the same address.
-        let since = self.lock().parts.step();
+        let since = self.quietly(|state| state.parts.step());
         for parameter in &parameters {
             let gradient = self.tensors.gradient(parameter)?;
             if gradient.is_none() || !self.tensors.is_cuda(&gradient)? {
@@ -188,7 +225,8 @@ impl Scribe {
         let phase = Phase::from_name(name);
         let phase = phase.ok_or_else(|| PyValueError::new_err(format!("`{name}` is no phase")))?;
         let what = What::Phase { phase, step };
-        self.lock().notes.list.push(Note { serial, device, address: 0, what });
+        let note = Note { serial, device, address: 0, what };
+        self.quietly(|state| state.notes.list.push(note));
         Ok(())
     }
 }

@@ -1,0 +1,47 @@
+//! Whose a file is, by its path.
+
+/// Tells our own files and those of libraries from the user's.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    /// What paths of our own package begin with.
+    pub own: String,
+    /// The folder of Python's own library.
+    pub standard: String,
+}
+
+impl Paths {
+    /// Whether a file is of our own package.
+    pub fn is_ours(&self, path: &str) -> bool {
+        path.starts_with(&self.own)
+    }
+
+    /// Whether a file is not the user's: installed, of Python itself, generated, or ours.
+    pub fn is_library(&self, path: &str) -> bool {
+        let is_installed = path.contains("site-packages") || path.contains("dist-packages");
+        is_installed
+            || path.starts_with('<')
+            || self.is_ours(path)
+            || path.starts_with(&self.standard)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_the_users() {
+        let paths = Paths { own: "/opt/fathom/".into(), standard: "/usr/lib/python3.12".into() };
+        assert!(paths.is_ours("/opt/fathom/watch.py"));
+        for library in [
+            "/opt/fathom/watch.py",
+            "/home/me/.venv/lib/python3.12/site-packages/torch/nn/modules/linear.py",
+            "/usr/lib/python3/dist-packages/numpy/core.py",
+            "/usr/lib/python3.12/runpy.py",
+            "<string>",
+        ] {
+            assert!(paths.is_library(library), "{library}");
+        }
+        assert!(!paths.is_library("/home/me/train.py"));
+    }
+}
