@@ -20,11 +20,15 @@ pub(crate) fn fewest(answer: &Sweep) -> Vec<Fewest> {
         let others = others_of(point);
         let found = rows.iter().position(|row| row.card == point.card && row.others == others);
         let row = found.unwrap_or_else(|| {
-            rows.push(Fewest { card: point.card, others, ranks: None });
+            rows.push(Fewest { card: point.card, others, ranks: None, is_assumed: false });
             rows.len() - 1
         });
-        let ranks = point.values[at].parse::<u64>().ok().filter(|_| point.verdict == Verdict::Fits);
-        rows[row].ranks = rows[row].ranks.into_iter().chain(ranks).min();
+        let ranks = point.values[at].parse::<u64>().ok().filter(|_| point.verdict.fits());
+        if let Some(ranks) = ranks.filter(|ranks| rows[row].ranks.is_none_or(|best| *ranks < best))
+        {
+            rows[row].ranks = Some(ranks);
+            rows[row].is_assumed = point.verdict == Verdict::FitsIf;
+        }
     }
     rows.sort_by_key(|row| row.card);
     rows

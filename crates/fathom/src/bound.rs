@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use report::{Most, Run, Verdict};
+use study::{Most, Run, Verdict};
 
 use crate::launch::Launch;
 use crate::outcome;
@@ -33,24 +33,37 @@ pub(crate) fn most(
         return Ok(None);
     }
     let folder = Folder::new("most")?;
-    let assume = std::iter::once(MOST.to_owned()).chain(settings.assume.clone()).collect();
-    // A large number may be a loop's: such a run is given up.
-    let patience = PATIENCE + TIMES * first.wall_seconds.ceil() as u64;
-    let timeout = Some(settings.timeout.map_or(patience, |own| own.min(patience)));
-    let settings = Settings { assume, record: false, timeout, ..settings.clone() };
+    let settings = Settings { record: false, ..with_most(settings, patience(first)) };
     let printed = folder.path().join("printed");
     let ended = launch.run_quietly(command, &settings, folder.path(), &printed)?;
     let run = outcome::read(folder.path(), &ended, &settings);
+    Ok(Some(compare((first, least), (run, folder.path()))))
+}
+
+/// Seconds that the most may take: a large number may be a loop's, and such a run is given up.
+pub(crate) fn patience(first: &Run) -> u64 {
+    PATIENCE + TIMES * first.wall_seconds.ceil() as u64
+}
+
+/// The settings of a run with the most, for so many seconds.
+pub(crate) fn with_most(settings: &Settings, patience: u64) -> Settings {
+    let assume = std::iter::once(MOST.to_owned()).chain(settings.assume.clone()).collect();
+    let timeout = Some(settings.timeout.map_or(patience, |own| own.min(patience)));
+    Settings { assume, timeout, ..settings.clone() }
+}
+
+/// What a run with the most says beside the first one, each with its files.
+pub(crate) fn compare((first, least): (&Run, &Path), (run, most): (Run, &Path)) -> Most {
     let fits = run.verdict == Verdict::Fits;
     let is_of_memory = matches!(run.verdict, Verdict::Fits | Verdict::DoesNotFit);
     // Some were the same in both runs: nobody knows whether they matter.
     let is_tried = first.decisions.iter().all(|decision| decision.assumed != ZERO);
-    let is_same =
-        fits && is_tried && outcome::allocations(folder.path()) == outcome::allocations(least);
-    Ok(Some(Most {
+    let both = outcome::allocations(most).zip(outcome::allocations(least));
+    let is_same = fits && is_tried && both.is_some_and(|(most, least)| most == least);
+    Most {
         is_same,
         device_bytes: run.peak.as_ref().filter(|_| fits).map(|peak| peak.device_bytes),
         fits,
         failure: (!is_of_memory).then(|| run.failure.unwrap_or_default()),
-    }))
+    }
 }

@@ -1,5 +1,8 @@
 //! Changed copies of config files, in a folder of the trial.
 
+// What is read here may come from anyone.
+#![warn(clippy::unwrap_used, clippy::indexing_slicing)]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use allocator::{Settings, reproduce};
 use anyhow::Result;
-use recording::{Recording, Segment};
+use recording::Segment;
+use study::Source;
 
 use crate::error::Hinted;
 use crate::outputs;
 
 /// Writes the snapshot; gives what the reader should know about it.
-pub(crate) fn write(recording: &Recording, from: &Path, to: &Path) -> Result<Option<String>> {
+pub(crate) fn write(source: &Source, from: &Path, to: &Path) -> Result<Option<String>> {
     let is_same = |one: &Path, other: &Path| matches!((one.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b);
     let name = to.display();
     if is_same(from, to) {
@@ -19,23 +19,11 @@ pub(crate) fn write(recording: &Recording, from: &Path, to: &Path) -> Result<Opt
             "name another file: this one would be lost",
         ));
     }
-    let finish = finish(recording);
-    let known = finish.as_deref().filter(|segments| adds_up(segments));
-    let snapshot = snapshot::from_recording(recording, known.unwrap_or_default());
+    let known = source.finish().filter(|segments| adds_up(segments));
+    let snapshot = snapshot::from_recording(&source.recording, known.unwrap_or_default());
     outputs::write(to, &snapshot::write(&snapshot))?;
     let lost = "what was there at the end is not known: the snapshot has events only";
     Ok(known.is_none().then(|| lost.to_owned()))
-}
-
-/// Segments and blocks at the end: as recorded, else as the replay leaves them. `None` if it differs
-/// from what was recorded on the way.
-fn finish(recording: &Recording) -> Option<Vec<Segment>> {
-    if !recording.finish.is_empty() {
-        return Some(recording.finish.clone());
-    }
-    let settings = Settings::of(&recording.about).ok()?;
-    let result = reproduce(recording, &settings);
-    result.difference.is_none().then_some(result.timeline.finish)
 }
 
 /// Can sizes be summed up? Those of a damaged file may be any numbers.
@@ -54,6 +42,9 @@ fn has_sum(mut sizes: impl Iterator<Item = u64>) -> bool {
 mod tests {
     use std::fs;
 
+    use recording::Recording;
+    use study::{Context, Wants};
+
     use super::*;
 
     const PROGRAM: &str = "torch 2.15.0\nsegment_alloc 0x1000000 20971520\nalloc 0x1000000 4194304\n\
@@ -64,8 +55,14 @@ mod tests {
     fn exported(recording: &Recording) -> (snapshot::Snapshot, Option<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.pickle");
-        let note = write(recording, Path::new("in.fathom"), &path).unwrap();
+        let note = write(&source(recording.clone()), Path::new("in.fathom"), &path).unwrap();
         (snapshot::read(&fs::read(&path).unwrap()).unwrap(), note)
+    }
+
+    fn source(recording: Recording) -> Source {
+        let wants = Wants { source: true, ..Wants::default() };
+        let context = Context { wants, ..Context::default() };
+        study::study(recording, &context).unwrap().source.unwrap()
     }
 
     #[test]
@@ -95,7 +92,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.fathom");
         fs::write(&path, "a recording").unwrap();
-        let error = write(&Recording::default(), &path, &path).unwrap_err();
+        let error = write(&source(Recording::default()), &path, &path).unwrap_err();
         assert!(error.to_string().ends_with("is the file that is explained"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "a recording");
     }

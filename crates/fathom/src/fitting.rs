@@ -1,20 +1,20 @@
 //! Tries plans of levers on the phantom: the other side of `fit::plan::Bench`.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use allocator::{Settings as Allocator, reproduce};
 use anyhow::Result;
-use cuda_abi::environment as name;
+use contract::environment as name;
+use contract::files::levers::Lever as Row;
+use contract::files::{Flops, Levers};
 use fit::checkpoint::Step;
 use fit::plan::{Bench, Cause, Fact, Look, Tried};
-use fit::{Knob, Label, Lever, Measured};
+use fit::{Knob, Lever, Measured};
 use recording::Category;
-use serde::Deserialize;
 use serde_json::{Value, json};
+use study::{Run, Source};
 
-use crate::runner::{OnPhantom, Wanted, measured};
+use crate::outcome;
+use crate::runner::{OnPhantom, Wanted};
 use crate::warm::Job;
 
 /// Of the peak: what explains less is no cause to act on.
@@ -29,38 +29,13 @@ const PARTS: usize = 3;
 /// Passes before a step of a trial: the memory of all further ones is the same.
 const PASSES: u32 = 2;
 
-/// Levers that change when the optimizer steps: they are asked apart from the others.
-const GATES: [&str; 2] = ["accumulate", "fused-optimizer"];
-
 /// The command, its knobs and the card.
 pub(crate) struct Fitting {
     pub(crate) runner: OnPhantom,
     pub(crate) knobs: Vec<Knob>,
     pub(crate) card: gpus::Card,
     /// Once they were counted.
-    counts: Option<Counts>,
-}
-
-/// `flops.<pid>.json`.
-#[derive(Clone, Debug, Default, Deserialize)]
-struct Counts {
-    /// Operations by module, without those of modules inside of it.
-    flops: BTreeMap<String, u64>,
-    /// Modules that change their arguments.
-    changing: Vec<String>,
-}
-
-/// A row of `levers.<pid>.json`.
-#[derive(Debug, Deserialize)]
-struct Row {
-    lever: String,
-    applied: bool,
-    reason: Option<String>,
-    sites: Vec<String>,
-    places: Vec<String>,
-    change: String,
-    label: String,
-    batch: Option<u32>,
+    counts: Option<Flops>,
 }
 
 impl Fitting {
@@ -89,7 +64,7 @@ impl Fitting {
             true => self.card.clone(),
             false => self.card.with_memory(gpus::UNLIMITED_BYTES),
         };
-        Wanted { card: Some(card), setting, record, cold: false }
+        Wanted { card: Some(card), setting, record, cold: false, most: None }
     }
 
     /// The script as it is, to count the operations of each module's forward pass.
@@ -102,9 +77,9 @@ impl Fitting {
 
     /// Levers all at once, only to hear whether they find something to act on.
     fn asking(&self, asked: &[Lever]) -> Vec<Wanted> {
-        let (gates, others): (Vec<Lever>, Vec<Lever>) =
-            asked.iter().cloned().partition(|lever| GATES.contains(&lever.id()));
-        let some = [others, gates].into_iter().filter(|levers| !levers.is_empty());
+        let (apart, others): (Vec<Lever>, Vec<Lever>) =
+            asked.iter().cloned().partition(Lever::is_asked_apart);
+        let some = [others, apart].into_iter().filter(|levers| !levers.is_empty());
         some.map(|levers| self.wanted(&levers, false, false)).collect()
     }
 }
@@ -115,17 +90,15 @@ impl Bench for Fitting {
     fn try_all(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Tried>> {
         self.runner.expect(plans.len());
         let wanted = plans.iter().map(|plan| self.wanted(plan, false, false)).collect();
-        let tried = |(job, run): (Job, report::Run)| Tried {
-            measured: measured(&job, &run),
-            facts: facts(&job.folder),
-        };
-        Ok(self.runner.run_each(wanted)?.into_iter().map(tried).collect())
+        let tried =
+            |(job, measured): (Job, Measured)| Tried { measured, facts: facts(&job.folder) };
+        Ok(self.runner.answer_each(wanted)?.into_iter().map(tried).collect())
     }
 
     fn on_card(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Measured>> {
         self.runner.expect(plans.len());
         let wanted = plans.iter().map(|plan| self.wanted(plan, true, false)).collect();
-        Ok(self.runner.run_each(wanted)?.iter().map(|(job, run)| measured(job, run)).collect())
+        Ok(self.runner.answer_each(wanted)?.into_iter().map(|(_, answer)| answer).collect())
     }
 
     fn look(&mut self, plan: &[Lever], asked: &[Lever]) -> Result<Look> {
@@ -138,34 +111,32 @@ impl Bench for Fitting {
         if self.counts.is_none() {
             self.counts = Some(counts(&runs[1].0.folder));
         }
-        let is_whole = |run: &&(Job, report::Run)| run.1.verdict == report::Verdict::Fits;
+        let is_whole = |run: &&(Job, Run)| run.1.verdict == study::Verdict::Fits;
         let asked = runs[asking..].iter().filter(is_whole);
         let facts = asked.flat_map(|(job, _)| facts(&job.folder)).collect();
-        let (job, run) = &runs[0];
-        Ok(Look { facts, step: self.step(job), ..seen(run) })
+        let (_, run) = &runs[0];
+        // Without its recording no checkpoints are planned: whoever reads the answer should know why.
+        let lost = run.notes.iter().filter(|note| note.starts_with(outcome::NOT_KNOWN));
+        lost.for_each(|note| self.runner.counts.unread(note.clone()));
+        Ok(Look { facts, step: self.step(run), ..seen(run) })
     }
 }
 
 impl Fitting {
-    /// What modules save, from the largest recording of a trial.
-    fn step(&self, job: &Job) -> Option<Step> {
-        let largest = files(&job.folder, "recording.")
-            .into_iter()
-            .max_by_key(|path| fs::metadata(path).map_or(0, |data| data.len()))?;
-        let recording = recording::file::read(&fs::read(largest).ok()?).ok()?;
-        let settings = Allocator::of(&recording.about).ok()?;
-        let timeline = reproduce(&recording, &settings).timeline;
-        let Counts { flops, changing } = self.counts.clone().unwrap_or_default();
+    /// What modules save, from the recording of a trial.
+    fn step(&self, run: &Run) -> Option<Step> {
+        let Source { recording, timeline, .. } = run.study.as_ref()?.source.as_ref()?;
+        let Flops { flops, changing } = self.counts.clone().unwrap_or_default();
         let flops_per_byte = self.card.flops() / self.card.bandwidth();
-        let mut step = fit::saved::step(&recording, &timeline, &flops, flops_per_byte)?;
+        let mut step = fit::saved::step(recording, timeline, &flops, flops_per_byte)?;
         step.candidates.retain(|candidate| !changing.contains(&candidate.path));
         Some(step)
     }
 }
 
 /// Causes of the peak, and the sizes that costs are modelled from.
-fn seen(run: &report::Run) -> Look {
-    let Some(anatomy) = &run.anatomy else { return Look::default() };
+fn seen(run: &Run) -> Look {
+    let Some(anatomy) = run.anatomy() else { return Look::default() };
     let peak = &anatomy.allocated_peak;
     let share = |bytes: u64| bytes as f64 / peak.allocated.max(1) as f64;
     let causes = diagnose::diagnose(anatomy, false)
@@ -192,39 +163,30 @@ fn seen(run: &report::Run) -> Look {
     }
 }
 
-fn counts(folder: &Path) -> Counts {
-    let texts =
-        files(folder, "flops.").into_iter().filter_map(|path| fs::read_to_string(path).ok());
-    let all = texts.filter_map(|text| serde_json::from_str::<Counts>(&text).ok());
+/// What was counted; of several processes the one with most modules.
+fn counts(folder: &Path) -> Flops {
+    let all = outcome::read_each::<Flops>(folder).into_iter().filter_map(|file| file.value);
     all.max_by_key(|counts| counts.flops.len()).unwrap_or_default()
 }
 
 /// A lever as the doorway wants it; `None` for those that act outside of the script.
 fn request(lever: &Lever) -> Option<Value> {
+    let id = lever.id();
     match lever {
-        Lever::Plain(id) => Some(json!({"lever": id})),
-        Lever::Allocator(settings) => Some(json!({"lever": "allocator", "settings": settings})),
-        Lever::Checkpoint(modules) => Some(json!({"lever": "checkpoint", "modules": modules})),
-        Lever::Accumulate(parts) => {
-            Some(json!({"lever": "accumulate", "parts": parts, "passes": PASSES}))
+        Lever::Plain(_) => Some(json!({"lever": id})),
+        Lever::Allocator(settings) => Some(json!({"lever": id, "settings": settings})),
+        Lever::Accumulate(parts) => Some(json!({"lever": id, "parts": parts, "passes": PASSES})),
+        Lever::Checkpoint(modules) | Lever::Freeze(modules) => {
+            Some(json!({"lever": id, "modules": modules}))
         }
-        Lever::Freeze(modules) => Some(json!({"lever": "freeze", "modules": modules})),
         Lever::Knob { .. } => None,
     }
 }
 
-/// Files of a trial whose names begin like this.
-fn files(folder: &Path, start: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
-    named.map(|entry| entry.path()).collect()
-}
-
 /// What levers said; of several processes the one in which most took hold.
 fn facts(folder: &Path) -> Vec<Fact> {
-    let texts =
-        files(folder, "levers.").into_iter().filter_map(|path| fs::read_to_string(path).ok());
-    let rows = texts.filter_map(|text| serde_json::from_str::<Vec<Row>>(&text).ok());
+    let all = outcome::read_each::<Levers>(folder).into_iter().filter_map(|file| file.value);
+    let rows = all.map(|file| file.levers);
     let best = rows.max_by_key(|rows| rows.iter().filter(|row| row.applied).count());
     let fact = |row: Row| Fact {
         lever: row.lever,
@@ -233,7 +195,7 @@ fn facts(folder: &Path) -> Vec<Fact> {
         sites: row.sites,
         places: row.places.into_iter().map(from_here).collect(),
         change: row.change,
-        label: Label::parse(&row.label),
+        meets_batch_norm: row.meets_batch_norm,
         batch: row.batch,
     };
     best.into_iter().flatten().map(fact).collect()
@@ -241,5 +203,5 @@ fn facts(folder: &Path) -> Vec<Fact> {
 
 /// A place as people name it.
 fn from_here(place: String) -> String {
-    crate::dissect::from_here(place)
+    crate::here::from_here(place)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use gate::{Baseline, Kind, Margin, compare};
-use report::{Against, Run, Verdict};
+use study::{Against, Run, Verdict};
 
 use crate::error::Hinted;
 use crate::settings::Settings;

@@ -29,7 +29,7 @@ pub(crate) fn add_causes(answer: &mut Sweep, runner: &mut OnPhantom) -> Result<(
             .iter()
             .zip(runs)
             .filter_map(|(values, run)| {
-                let anatomy = run.anatomy.as_ref()?;
+                let anatomy = run.anatomy()?;
                 let whole = anatomy.allocated_peak.allocated;
                 Some((values[at].parse().ok()?, diagnose::bytes_by_cause(anatomy), whole))
             })

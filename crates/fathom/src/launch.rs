@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use cuda_abi::environment as name;
+use contract::environment as name;
 
 use crate::cache;
 use crate::error::Hinted;

@@ -1,5 +1,8 @@
 //! Files that hold recordings: Fathom's own, and PyTorch's memory snapshots; and texts about memory.
 
+// What is read here may come from anyone.
+#![warn(clippy::unwrap_used, clippy::indexing_slicing)]
+
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -61,8 +64,9 @@ fn is_text(bytes: &[u8]) -> bool {
     if bytes.starts_with(recording::file::MAGIC) || bytes.starts_with(b"\x80") {
         return false;
     }
-    let begin = &bytes[..bytes.len().min(64 << 10)];
-    let looks_so = UTF_16.iter().any(|mark| bytes.starts_with(mark)) || !begin.contains(&0);
+    let mut begin = bytes.iter().take(64 << 10);
+    let looks_so =
+        UTF_16.iter().any(|mark| bytes.starts_with(mark)) || begin.all(|byte| *byte != 0);
     let may_be_pickle = bytes.trim_ascii_end().ends_with(b".") && bytes.contains(&b'(');
     looks_so && !(may_be_pickle && snapshot::read(bytes).is_ok())
 }
@@ -77,7 +81,8 @@ fn text(bytes: &[u8], path: &Path) -> Result<Loaded> {
         ));
     }
     let halves = |from: fn([u8; 2]) -> u16| -> String {
-        let pairs = bytes[2..].chunks_exact(2).map(|pair| from([pair[0], pair[1]]));
+        let (pairs, _) = bytes.as_chunks();
+        let pairs = pairs.iter().skip(1).map(|pair| from(*pair));
         char::decode_utf16(pairs).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
     };
     Ok(Loaded::Text(match () {

@@ -3,16 +3,14 @@
 use std::path::Path;
 
 use ::page::{Bundle, Item, Story};
-use allocator::{Settings, reproduce};
-use anatomy::Anatomy;
 use anyhow::Result;
 use recording::Recording;
-use report::Run;
+use report::Explanation;
 use serde_json::Value;
+use study::{Run, Source, Study, Wants};
 
 use crate::commands::explanation;
-use crate::outcome;
-use crate::{dissect, load};
+use crate::{here, load, outcome, screen};
 
 /// The report in a folder that `fathom run --out` wrote.
 pub(crate) const REPORT: &str = "report.json";
@@ -27,42 +25,67 @@ pub(crate) fn render(items: Vec<Item>, documents: Vec<Value>) -> String {
 /// A run that has just ended, and the other recordings that its processes left.
 pub(crate) fn of_run(run: &Run, folder: &Path, name: &str) -> Vec<Item> {
     let report = serde_json::from_str(&report::json(run)).unwrap_or_default();
-    with_recordings(report, folder, name)
+    let story = run.study.as_ref().and_then(story_of);
+    let mut items = vec![Item { name: name.to_owned(), report, story }];
+    // The first is the run's own: it was studied for its report.
+    let others = outcome::recordings(folder).into_iter().skip(usize::from(run.study.is_some()));
+    items.extend(others.filter_map(|path| item_of(&path)));
+    items
 }
 
 /// A report with the recordings of its folder: the first is its own, the others stand for themselves.
 pub(crate) fn with_recordings(report: Value, folder: &Path, name: &str) -> Vec<Item> {
-    let mut report = Some(report);
-    let mut items = Vec::new();
-    for path in outcome::recordings(folder) {
-        let Some(recording) = load::load(&path).ok().and_then(|mut all| all.pop()) else {
-            continue;
-        };
-        let story = dissect::dissect(&recording).ok();
-        let story = story.and_then(|(anatomy, _)| story_of(&recording, &anatomy));
-        if let Some(report) = report.take() {
-            items.push(Item { name: name.to_owned(), report, story });
-        } else if let Ok(item) = of_recording(&recording, &path) {
-            items.push(item);
-        }
-    }
-    items.extend(report.map(|report| Item { name: name.to_owned(), report, story: None }));
+    let mut recordings = outcome::recordings(folder).into_iter();
+    let own = recordings.next().and_then(|path| item_of(&path));
+    let story = own.and_then(|item| item.story);
+    let mut items = vec![Item { name: name.to_owned(), report, story }];
+    items.extend(recordings.filter_map(|path| item_of(&path)));
     items
 }
 
-/// A recording without a run around it.
-pub(crate) fn of_recording(recording: &Recording, path: &Path) -> Result<Item> {
-    let explanation = explanation(recording, path)?;
-    let report = serde_json::from_str(&report::explain_json(&explanation))?;
-    let story = story_of(recording, &explanation.anatomy);
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Item { name, report, story })
+/// One of several recordings: a page without it is better than none, if that is said.
+fn item_of(path: &Path) -> Option<Item> {
+    let item = load::load(path)
+        .and_then(|mut all| all.pop().map(|recording| of_recording(recording, path)).transpose());
+    item.unwrap_or_else(|error| {
+        let shown = path.display();
+        screen::say(&format!("fathom: the page goes without `{shown}`: {error:#}"));
+        None
+    })
 }
 
-/// `None` if the recording cannot be replayed.
-fn story_of(recording: &Recording, anatomy: &Anatomy) -> Option<Story> {
-    let settings = Settings::of(&recording.about).ok()?;
-    let timeline = reproduce(recording, &settings).timeline;
-    let folder = std::env::current_dir().map_or(String::new(), |at| format!("{}/", at.display()));
-    Some(Story::of(recording, &timeline, anatomy, &folder))
+/// A recording without a run around it.
+pub(crate) fn of_recording(recording: Recording, path: &Path) -> Result<Item> {
+    let wants = Wants { fragments: true, source: true, ..Wants::default() };
+    explained(&explanation(recording, path, wants)?, path)
+}
+
+/// A file that is explained, with its story if the study kept its source.
+pub(crate) fn explained(explanation: &Explanation, path: &Path) -> Result<Item> {
+    let report = serde_json::from_str(&report::explain_json(explanation))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Item { name, report, story: story_of(&explanation.study) })
+}
+
+/// `None` if a study did not keep its source.
+fn story_of(study: &Study) -> Option<Story> {
+    let Source { recording, timeline, .. } = study.source.as_ref()?;
+    Some(Story::of(recording, timeline, &study.anatomy, &here::folder()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pieces, story and report of one replay.
+    #[test]
+    fn a_recording_is_replayed_once() {
+        let text = "torch 2.15.0\nsegment_alloc 0x1000000 20971520\nalloc 0x1000000 4194304\n\
+                    free_requested 0x1000000 4194304\nfree_completed 0x1000000 4194304";
+        let recording = recording::text::recording(text).unwrap();
+        let before = allocator::reproduced();
+        let item = of_recording(recording, Path::new("run.fathom")).unwrap();
+        assert_eq!(allocator::reproduced(), before + 1);
+        assert!(item.story.is_some() && item.report["fragments"]["pools"][0]["segments"] == 1);
+    }
 }

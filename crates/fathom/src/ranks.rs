@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
-use report::{Rank, Ranks, Run, Unfinished, Verdict};
-use serde::Deserialize;
+use contract::files::{File, Unanswered, Waits};
+use study::{Decision, Rank, Ranks, Run, Unfinished, Verdict};
 
 use crate::launch::Launch;
 use crate::outcome;
@@ -30,16 +30,6 @@ const SIDE_BY_SIDE: usize = 2;
 
 /// What every number of a rank rests on.
 const ALIKE: &str = "other ranks were taken to do what this one does";
-
-/// `waits.<pid>.json`, written by a rank that cannot go on.
-#[derive(Clone, Debug, Deserialize)]
-struct Waits {
-    rank: u32,
-    sender: u32,
-    /// The letter's file, in the folder of letters.
-    letter: PathBuf,
-    call: String,
-}
 
 /// Runs ranks of one world; each has a folder of its own.
 pub(crate) struct RankRunner<'a> {
@@ -171,18 +161,34 @@ impl<'a> RankRunner<'a> {
             worst,
             rows: rows.collect(),
         };
+        // The report is about one rank; what could not be read of the others is said all the same.
+        let others = self.done.keys().filter(|rank| **rank != worst);
+        let unread: Vec<String> = others.flat_map(|rank| self.unread(*rank)).collect();
         let folder = session::rank(self.folder, worst);
         let mut run = self.done.remove(&worst).context("no rank ran")?;
+        // The verdict is about all of them.
+        for decision in self.done.values_mut().flat_map(|other| other.decisions.drain(..)) {
+            let is_known = |known: &Decision| known.to_string() == decision.to_string();
+            if !run.decisions.iter().any(is_known) {
+                run.decisions.push(decision);
+            }
+        }
         run.wall_seconds = seconds;
         let signal = session::ending().filter(|_| not_run.is_some());
         if let (Verdict::Fits, Some(signal)) = (run.verdict, signal) {
             // Those that ran fit; of the others nothing is known.
             run = interrupted(run, signal);
         }
+        run.warnings.extend(unread);
         run.ranks = Some(ranks);
         run.notes.push(ALIKE.to_owned());
         run.notes.extend(not_run);
         Ok((run, folder))
+    }
+
+    fn unread(&self, rank: u32) -> Vec<String> {
+        let said = outcome::unread(&session::rank(self.folder, rank));
+        said.into_iter().map(|note| format!("rank {rank}: {note}")).collect()
     }
 
     /// Runs these at the same time; one alone prints as it goes.
@@ -217,10 +223,10 @@ impl<'a> RankRunner<'a> {
         };
         let mut run = outcome::read(&folder, &ended, &settings);
         if run.failure.is_some() {
-            run.failure = left(&folder, "unanswered.").or(run.failure);
+            run.failure = left::<Unanswered>(&folder).map(|call| call.message).or(run.failure);
         }
         // A script that went on without the letter gave its answer.
-        Ok((run, waits(&folder).filter(|_| !ended.status.success())))
+        Ok((run, left(&folder).filter(|_| !ended.status.success())))
     }
 }
 
@@ -253,17 +259,10 @@ fn interrupted(mut run: Run, signal: i32) -> Run {
     run
 }
 
-fn waits(folder: &Path) -> Option<Waits> {
-    serde_json::from_str(&left(folder, "waits.")?).ok()
-}
-
-/// The first file whose name begins so, as text.
-fn left(folder: &Path, start: &str) -> Option<String> {
-    let entries = fs::read_dir(folder).ok()?.flatten();
-    let file = entries.map(|entry| entry.path()).find(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
-    })?;
-    fs::read_to_string(file).ok()
+/// What a rank says in a file of this kind. One of which a part is missing counts as none: the run has a warning.
+fn left<T: File>(folder: &Path) -> Option<T> {
+    let whole = outcome::read_each(folder).into_iter().filter(|file| file.is_whole);
+    whole.filter_map(|file| file.value).next()
 }
 
 /// A rank that waits for what nobody sends.

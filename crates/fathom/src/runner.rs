@@ -1,13 +1,15 @@
 //! Makes the trials that `sweep` and `fit` ask for, on the phantom, and remembers them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use cuda_abi::environment as name;
+use contract::environment as name;
 use fit::{Knob, Measured, Memory, Peaks, Runner, Setting, Trial, Verdict};
-use report::{Run, Unfinished};
+use study::{RestsOn, Run, Unfinished};
 
+use crate::bound;
 use crate::cache::{self, Cache, Counts};
 use crate::cli::WorldArguments;
 use crate::configs;
@@ -44,6 +46,7 @@ pub(crate) struct OnPhantom {
 }
 
 /// What one job is to be.
+#[derive(Clone)]
 pub(crate) struct Wanted {
     /// The card; `None` without a limit and without a card.
     pub(crate) card: Option<gpus::Card>,
@@ -53,6 +56,8 @@ pub(crate) struct Wanted {
     pub(crate) record: bool,
     /// Whether it needs a process of its own.
     pub(crate) cold: bool,
+    /// Whether values that nobody knows give the most that they can, and the seconds that this may take.
+    pub(crate) most: Option<u64>,
 }
 
 impl OnPhantom {
@@ -143,10 +148,37 @@ impl OnPhantom {
             }
             runs[index] = Some(run);
         }
-        for run in runs.iter().flatten() {
-            run.decisions.iter().for_each(|decision| self.counts.decided(decision.to_string()));
+        for job in &jobs {
+            outcome::unread(&job.folder).into_iter().for_each(|note| self.counts.unread(note));
         }
         Ok(jobs.into_iter().zip(runs.into_iter().flatten()).collect())
+    }
+
+    /// Runs each; one that read values which nobody knows is run with the most that they can give as well.
+    pub(crate) fn answer_each(&mut self, wanted: Vec<Wanted>) -> Result<Vec<(Job, Measured)>> {
+        let mut first = self.run_each(wanted.clone())?;
+        let is_open = |index: &usize| bound::is_open(&first[*index].1, &self.settings);
+        let open: Vec<usize> = (0..first.len()).filter(is_open).collect();
+        self.progress.expect(open.len());
+        let with_most = |&index: &usize| {
+            let most = Some(bound::patience(&first[index].1));
+            Wanted { most, ..wanted[index].clone() }
+        };
+        let mut peaks = BTreeMap::new();
+        let all = self.run_each(open.iter().map(with_most).collect())?;
+        for (&index, (most, run)) in open.iter().zip(all) {
+            peaks.insert(index, measured(&most, &run).peaks);
+            let (job, least) = &mut first[index];
+            least.most = Some(bound::compare((least, &job.folder), (run, &most.folder)));
+        }
+        let answer = |(index, (job, run)): (usize, (Job, Run))| {
+            let answer = qualified(measured(&job, &run), &run, peaks.get(&index));
+            if answer.verdict == Verdict::FitsIf {
+                run.decisions.iter().for_each(|decision| self.counts.decided(decision.to_string()));
+            }
+            (job, answer)
+        };
+        Ok(first.into_iter().enumerate().map(answer).collect())
     }
 
     /// Runs trials.
@@ -160,7 +192,9 @@ impl OnPhantom {
         let (trials, progress) = (self.trials.as_mut(), &mut self.progress);
         let runs = trials.map(|trials| trials.run_all(jobs, || progress.advance()));
         let runs = runs.unwrap_or_else(|| Ok(Vec::new()))?;
-        let ended = runs.iter().filter(|run| run.verdict != report::Verdict::Interrupted).count();
+        let unread = self.trials.as_mut().and_then(|trials| trials.unread.take());
+        unread.into_iter().for_each(|note| self.counts.unread(note));
+        let ended = runs.iter().filter(|run| run.verdict != study::Verdict::Interrupted).count();
         self.is_cut |= ended < jobs.len();
         self.counts.run += ended;
         Ok(runs)
@@ -168,7 +202,13 @@ impl OnPhantom {
 
     /// A remembered trial: its files are put into the job's folder and read as those of any other.
     fn recall(&mut self, key: &str, job: &Job) -> Option<Run> {
-        let seconds = self.cache.as_mut()?.get(key, &job.folder)?;
+        let seconds = match self.cache.as_mut()?.get(key, &job.folder) {
+            Ok(seconds) => seconds?,
+            Err(why) => {
+                self.counts.unread(format!("a remembered answer is not used: {why}"));
+                return None;
+            }
+        };
         self.progress.advance();
         self.counts.remembered += 1;
         Some(outcome::read(&job.folder, &Ended::earlier(seconds), &job.settings))
@@ -177,8 +217,9 @@ impl OnPhantom {
     /// Remembers a trial that came to an answer by itself: neither a signal nor its time ended it.
     fn keep(&mut self, key: &str, job: &Job, run: &Run) {
         let Some(cache) = self.cache.as_ref() else { return };
-        let is_answer = matches!(run.verdict, report::Verdict::Fits | report::Verdict::DoesNotFit);
-        if !is_answer || run.unfinished.is_some() {
+        let is_answer = matches!(run.verdict, study::Verdict::Fits | study::Verdict::DoesNotFit);
+        // What cannot be read now could not be read then.
+        if !is_answer || run.unfinished.is_some() || !outcome::unread(&job.folder).is_empty() {
             return;
         }
         if let Err(why) = cache.put(key, &job.folder, run.wall_seconds) {
@@ -195,14 +236,19 @@ impl OnPhantom {
         for change in &wanted.setting.files {
             configs::change(change, &folder.join("configs"), &mut words)?;
         }
+        let settings = match wanted.most {
+            Some(patience) => bound::with_most(&self.settings, patience),
+            None => self.settings.clone(),
+        };
         Ok(Job {
             words,
             environment: wanted.setting.environment,
             settings: Settings {
                 card: wanted.card,
                 record: wanted.record,
+                keeps_source: wanted.record,
                 place,
-                ..self.settings.clone()
+                ..settings
             },
             cold: wanted.cold,
             folder,
@@ -231,7 +277,7 @@ impl OnPhantom {
             Memory::Unlimited => card.with_memory(gpus::UNLIMITED_BYTES),
         };
         let cold = self.knobs.iter().any(Knob::is_read_at_import);
-        Wanted { card: Some(card), setting, record: false, cold }
+        Wanted { card: Some(card), setting, record: false, cold, most: None }
     }
 }
 
@@ -253,7 +299,7 @@ impl Runner for OnPhantom {
     fn run(&mut self, trials: &[Trial]) -> Result<Vec<Measured>> {
         self.progress.expect(trials.len());
         let wanted = trials.iter().map(|trial| self.wanted(trial)).collect();
-        Ok(self.run_each(wanted)?.iter().map(|(job, run)| measured(job, run)).collect())
+        Ok(self.answer_each(wanted)?.into_iter().map(|(_, answer)| answer).collect())
     }
 }
 
@@ -266,22 +312,42 @@ impl Drop for OnPhantom {
 }
 
 /// A run as an answer.
-pub(crate) fn measured(job: &Job, run: &Run) -> Measured {
+fn measured(job: &Job, run: &Run) -> Measured {
     let peaks = run.peak.as_ref().map_or_else(Peaks::default, |peak| Peaks {
         allocated: peak.allocated.bytes,
         reserved: peak.beside_context(),
         device: peak.device_bytes,
     });
     let verdict = match (run.verdict, &run.peak) {
-        (report::Verdict::Fits, Some(_)) => Verdict::Fits,
-        (report::Verdict::Fits, None) => Verdict::Failed("it did not use the card".to_owned()),
+        (study::Verdict::Fits, Some(_)) => Verdict::Fits,
+        (study::Verdict::Fits, None) => Verdict::Failed("it did not use the card".to_owned()),
         // A trial has no baseline: none grew.
-        (report::Verdict::DoesNotFit | report::Verdict::Grew, _) => Verdict::DoesNotFit,
-        (report::Verdict::Interrupted, _) => Verdict::NotRun,
-        (report::Verdict::ScriptFailed | report::Verdict::TimedOut, _) => {
+        (study::Verdict::DoesNotFit | study::Verdict::Grew, _) => Verdict::DoesNotFit,
+        (study::Verdict::Interrupted, _) => Verdict::NotRun,
+        (study::Verdict::ScriptFailed | study::Verdict::TimedOut, _) => {
             let why = run.failure.clone().unwrap_or_default();
             Verdict::Failed(format!("{why}\n{}", job.last_lines(SHOWN_LINES)).trim_end().to_owned())
         }
     };
     Measured { verdict, peaks }
+}
+
+/// An answer with what it rests on: `most` are the peaks with the most that unknown values can give.
+fn qualified(least: Measured, run: &Run, most: Option<&Peaks>) -> Measured {
+    if least.verdict != Verdict::Fits {
+        return least;
+    }
+    match (run.rests_on(), most) {
+        (RestsOn::Nothing, _) => least,
+        // What fits with all that they can give fits.
+        (RestsOn::Range(_), Some(most)) => {
+            let peaks = Peaks {
+                allocated: least.peaks.allocated.max(most.allocated),
+                reserved: least.peaks.reserved.max(most.reserved),
+                device: least.peaks.device.max(most.device),
+            };
+            Measured { peaks, ..least }
+        }
+        _ => Measured { verdict: Verdict::FitsIf, ..least },
+    }
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use cuda_abi::environment as name;
-use cuda_abi::status::MAX_DEVICES;
+use contract::environment as name;
+use contract::status::MAX_DEVICES;
 use gate::Margin;
 use gpus::Card;
 use serde::Deserialize;
@@ -79,6 +79,8 @@ pub(crate) struct Settings {
     /// What is assumed where nobody knows, as `FATHOM_ASSUME` has it.
     pub(crate) assume: Vec<String>,
     pub(crate) record: bool,
+    /// Whether the recording is wanted after the report: by a page, or by a plan.
+    pub(crate) keeps_source: bool,
     /// The baseline to compare with.
     pub(crate) baseline: Option<PathBuf>,
     /// Growth that is let through.
@@ -107,13 +109,13 @@ impl Settings {
             .map_or((None, Vec::new()), |Meant { card, notes }| (Some(card), notes));
         let baseline = merge.baseline(flags, &file);
         let steps = merge.number("steps", flags.steps, name::STEPS, file.steps)?;
-        let timeout = merge.number("timeout", flags.timeout, "FATHOM_TIMEOUT", file.timeout)?;
-        let budget = merge.text("budget", flags.budget.clone(), "FATHOM_BUDGET", file.budget);
+        let timeout = merge.number("timeout", flags.timeout, name::TIMEOUT, file.timeout)?;
+        let budget = merge.text("budget", flags.budget.clone(), name::BUDGET, file.budget);
         let values = merge.text("values", flags.values.clone(), name::VALUES, file.values);
         let values = switch("values", values.as_deref())?;
         let record = merge.text("record", flags.record.clone(), name::RECORD, file.record);
         let record = switch("record", record.as_deref())?;
-        let margin = merge.text("margin", flags.margin.clone(), "FATHOM_MARGIN", file.margin);
+        let margin = merge.text("margin", flags.margin.clone(), name::MARGIN, file.margin);
         Ok(Settings {
             card,
             steps: steps.unwrap_or(DEFAULT_STEPS),
@@ -122,6 +124,7 @@ impl Settings {
             values,
             assume: flags.assume.iter().map(|text| assumption(text)).collect::<Result<_>>()?,
             record,
+            keeps_source: flags.page.is_some(),
             baseline,
             margin: margin.as_deref().map(margin_of).transpose()?.unwrap_or(gate::DEFAULT_MARGIN),
             cards: cards(flags.world.gpus)?,
@@ -239,7 +242,7 @@ impl Merge {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let flag = flags.baseline.as_deref().map(text);
         let of_file = file.baseline.as_ref().map(|path| text(&folder.join(path)));
-        self.text("baseline", flag, "FATHOM_BASELINE", of_file).map(PathBuf::from)
+        self.text("baseline", flag, name::BASELINE, of_file).map(PathBuf::from)
     }
 
     /// The card. A name at a stronger place brings its own memory along: what a weaker place says about

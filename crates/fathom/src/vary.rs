@@ -1,7 +1,7 @@
 //! `--vary` and `--set`: which knobs of a script are turned, over which values.
 
 use anyhow::Result;
-use cuda_abi::environment as name;
+use contract::environment as name;
 use fit::Knob;
 use fit::largest::Range;
 

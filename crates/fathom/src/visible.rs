@@ -1,8 +1,8 @@
 //! `CUDA_VISIBLE_DEVICES` of the shell. It speaks of this machine's cards; the script gets what it would
 //! see of them, unless a flag says how many cards there are.
 
-use cuda_abi::environment as name;
-use cuda_abi::status::MAX_DEVICES;
+use contract::environment as name;
+use contract::status::MAX_DEVICES;
 
 use crate::settings::Settings;
 

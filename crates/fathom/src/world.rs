@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use cuda_abi::environment as name;
-use cuda_abi::status::MAX_DEVICES;
+use contract::environment as name;
+use contract::status::MAX_DEVICES;
 
 use crate::cli::WorldArguments;
 use crate::error::Hinted;

@@ -46,6 +46,11 @@ function needBar(bytes, budget, most) {
   return make("td", { class: "need" }, make("div", {}, parts));
 }
 
+// What fits only with what was assumed says so.
+function knownText(row, how) {
+  return row.verdict === "fits_if" ? how + ", fits if what is not known is as assumed" : how;
+}
+
 // Before: the run as it is, in the same columns.
 function baselineRow(baseline, budget, most) {
   const bytes = baseline.device_bytes;
@@ -57,7 +62,7 @@ function baselineRow(baseline, budget, most) {
     make("td", { class: "number", "data-bytes": bytes }, bytesText(bytes)),
     needBar(bytes, budget, most),
     make("td", { class: "number" }, roomText(budget - bytes)),
-    make("td", {}, "run"),
+    make("td", {}, knownText(baseline, "run")),
     make("td", {}),
   );
 }
@@ -77,7 +82,7 @@ function plan(fit) {
       make("td", { class: "number", "data-bytes": row.device_bytes }, bytesText(row.device_bytes)),
       needBar(row.device_bytes, budget, most),
       make("td", { class: "number" }, roomText(row.headroom_bytes)),
-      make("td", {}, row.verified ? "run" : "predicted"),
+      make("td", {}, knownText(row, row.verified ? "run" : "predicted")),
       make("td", {}, costText(row.cost)),
     );
   });

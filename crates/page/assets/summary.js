@@ -22,6 +22,7 @@ export function verdictOf(report) {
     return card
       ? [`Fits on ${card}`, "good"]
       : [`Needs ${bytesText(report.peak.device_bytes)} of a card's memory`, "plain"];
+  if (report.verdict === "fits_if") return [card ? `Fits on ${card}, with an if` : "Depends on what is not known", "plain"];
   if (report.verdict === "does_not_fit" && !refusal) return ["Runs, but goes over the budget", "bad"];
   if (report.verdict === "does_not_fit") return [card ? `Does not fit on ${card}` : "Does not fit", "bad"];
   if (report.verdict === "grew") return ["Needs more than its baseline allows", "bad"];
@@ -66,6 +67,9 @@ function reasonOf(report) {
       ".",
     ];
   }
+  // What nobody knows is part of the verdict: its own sentence says how.
+  const isUnknown = (decision) => decision.why !== "modelled";
+  if ((report.decisions ?? []).some(isUnknown)) return [sentence(report.headline.replace(/^FITS( IF)?  /, ""))];
   if (peak && gpu) {
     const rest = gpu.memory_bytes - peak.device_bytes;
     return [

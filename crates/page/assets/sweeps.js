@@ -61,6 +61,7 @@ function largestRow(row) {
     `${row.gpu ?? "any card"}${others}: `,
     none ? `no ${row.knob} fits` : `the largest ${row.knob} that fits is `,
     none ? "" : make("b", {}, String(row.value)),
+    row.is_assumed ? ", if what is not known is as assumed" : "",
     row.at_end_of_range ? " (the end of what was tried)" : "",
   );
 }
@@ -93,16 +94,18 @@ function heat(points, across, down, most) {
   );
 }
 
-// What does not fit has another colour and a cross; what was predicted, not run, has a tilde.
+// What does not fit has another colour and a cross; what fits with what was assumed alone a question mark; what was
+// predicted, not run, a tilde.
 function heatCell(point, most) {
-  const fits = point.verdict === "fits",
+  const fits = point.verdict.startsWith("fits"),
+    isAssumed = point.verdict === "fits_if",
     bytes = needs(point),
     isRun = point.how === "run";
   const fill = {
     opacity: String(0.12 + 0.6 * Math.min(1, bytes / most)),
     background: fits ? OKABE_ITO.blue : OKABE_ITO.vermilion,
   };
-  const text = (fits ? "" : "✕ ") + (isRun ? "" : "~ ") + (bytes ? bytesText(bytes) : plainWords(point.verdict));
+  const text = (fits ? (isAssumed ? "? " : "") : "✕ ") + (isRun ? "" : "~ ") + (bytes ? bytesText(bytes) : plainWords(point.verdict));
   return make(
     "td",
     {
@@ -172,7 +175,7 @@ function curves(points, across, down, limit) {
           r: 3.5,
           stroke: colour,
           "stroke-width": 1.5,
-          class: point.verdict === "fits" ? "" : "open",
+          class: point.verdict.startsWith("fits") ? "" : "open",
           fill: colour,
         }),
       );

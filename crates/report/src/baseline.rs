@@ -3,9 +3,9 @@
 use gate::{Baseline, Change, Comparison, Kind, ModuleChange, Peaks};
 
 use crate::bytes;
-use crate::run::{Against, Run};
 use crate::sections::words::begin;
 use crate::workspaces;
+use study::{Against, Run};
 
 /// Categories, and as many modules, that a comparison names.
 const NAMED: usize = 3;
@@ -34,7 +34,7 @@ pub fn baseline(run: &Run) -> Option<Baseline> {
         },
         ..Baseline::default()
     };
-    Some(match &run.anatomy {
+    Some(match run.anatomy() {
         Some(anatomy) => baseline.with_holders(&anatomy.allocated_peak),
         None => baseline,
     })

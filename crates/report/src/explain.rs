@@ -2,49 +2,42 @@
 
 use anatomy::{Anatomy, Dissection, Origin};
 
+use study::Study;
+
 use crate::bytes;
-use crate::fragments::Fragments;
 use crate::lines::Lines;
 use crate::sections::words::{count, place};
 use crate::sections::{SCREEN, Section, Unfold, causes, fragments, sections};
 use crate::terminal::{Palette, when};
+use study::fragments::Fragments;
 
 /// A file taken apart.
 #[derive(Clone, Debug, Default)]
 pub struct Explanation {
     /// The file, as it was named.
     pub file: String,
-    /// The card's number.
-    pub device: u32,
-    /// The version of torch; empty if not known.
-    pub torch: String,
-    /// Whether the recording was brought to its end.
-    pub complete: bool,
-    /// Who holds every byte.
-    pub anatomy: Anatomy,
-    /// Root causes, the largest first.
-    pub findings: Vec<diagnose::Finding>,
+    /// What it shows.
+    pub study: Study,
     /// Remedies that were asked about.
     pub answers: Vec<diagnose::Answer>,
-    /// How it lies in pieces where memory ran out, else at the peak; `None` if that is not known.
-    pub fragments: Option<Fragments>,
-    /// What the reader should know about these numbers.
-    pub notes: Vec<String>,
 }
 
 /// The explanation as text. It fits one screen unless something is unfolded.
 pub fn explain(explanation: &Explanation, palette: Palette, unfold: &Unfold) -> String {
-    let pieces = explanation.fragments.clone().unwrap_or_default();
-    let peak = if explanation.anatomy.events == 0 { "state" } else { "peak" };
+    let pieces = explanation.study.fragments.clone().unwrap_or_default();
+    let peak = if explanation.study.anatomy.events == 0 { "state" } else { "peak" };
     let first = [
-        Section { label: "tried", rows: tried(&explanation.anatomy) },
+        Section { label: "tried", rows: tried(&explanation.study.anatomy) },
         Section { label: "why", rows: fragments::why(&pieces) },
-        Section { label: peak, rows: peaks(&explanation.anatomy) },
+        Section { label: peak, rows: peaks(&explanation.study.anatomy) },
     ];
     let pools = Section { label: "pools", rows: fragments::pools(&pieces, unfold.fragments) };
     let asked = Section { label: "asked", rows: causes::answers(&explanation.answers) };
-    let notes =
-        explanation.notes.iter().map(|note| Section { label: "note", rows: vec![note.clone()] });
+    let notes = explanation
+        .study
+        .notes
+        .iter()
+        .map(|note| Section { label: "note", rows: vec![note.clone()] });
     let notes: Vec<Section> = notes.collect();
     let taken = 1 + lines_of(&first) + asked.rows.len() + pools.rows.len() + lines_of(&notes);
     let (body, map) = body(explanation, &pieces, unfold, SCREEN.saturating_sub(taken));
@@ -66,21 +59,22 @@ fn body(
     unfold: &Unfold,
     room: usize,
 ) -> (Vec<Section>, Section) {
-    let anatomy = &explanation.anatomy;
+    let anatomy = &explanation.study.anatomy;
     let wanted = fragments::SEGMENTS.min(pieces.segments.len());
     let room_for_them = room.saturating_sub(wanted);
-    let sections = sections(anatomy, shown(anatomy), &explanation.findings, unfold, room_for_them);
+    let sections =
+        sections(anatomy, shown(anatomy), &explanation.study.findings, unfold, room_for_them);
     let left = room.saturating_sub(lines_of(&sections));
     let most = (!unfold.fragments).then_some(left.clamp(fragments::LEAST, fragments::SEGMENTS));
     (sections, Section { label: "map", rows: fragments::map(pieces, most) })
 }
 
 fn heading(explanation: &Explanation) -> String {
-    let mut parts = vec![format!("{}  device {}", explanation.file, explanation.device)];
-    if !explanation.torch.is_empty() {
-        parts.push(format!("torch {}", explanation.torch));
+    let mut parts = vec![format!("{}  device {}", explanation.file, explanation.study.device)];
+    if !explanation.study.torch.is_empty() {
+        parts.push(format!("torch {}", explanation.study.torch));
     }
-    parts.push(match explanation.anatomy.events {
+    parts.push(match explanation.study.anatomy.events {
         0 => "a state without a trace".to_owned(),
         events => format!("{} events", count(events as u64)),
     });

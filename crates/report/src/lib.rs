@@ -5,19 +5,18 @@
 //! already hold. [`check`] renders what a gate found, [`diff`], [`fit`], [`mod@replay`], [`sweep`] and [`oom`] the
 //! other answers.
 
+mod assumed;
 mod baseline;
 pub mod check;
 pub mod diff;
 mod explain;
 pub mod fit;
-pub mod fragments;
 mod json;
 mod lines;
 pub mod oom;
 mod processes;
 mod ranks;
 pub mod replay;
-mod run;
 mod sections;
 pub mod sweep;
 mod terminal;
@@ -29,11 +28,6 @@ pub use baseline::baseline;
 pub use explain::{Explanation, explain};
 pub use json::{explain as explain_json, json};
 pub use lines::{clean, visible};
-pub use ranks::{Rank, Ranks};
-pub use run::{
-    Against, Card, Decision, Deferred, Fit, FitsOn, Most, OutOfMemory, Peak, PeakBytes, Process,
-    Run, Software, Unattributed, Unfinished, Verdict, memory_text,
-};
 pub use sections::Unfold;
 pub use terminal::{Palette, headline, terminal};
-pub use workspaces::{Workspace, sentence as workspaces_sentence};
+pub use workspaces::sentence as workspaces_sentence;

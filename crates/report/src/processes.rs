@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::bytes;
-use crate::run::{Process, Run};
 use crate::sections::COLUMNS;
 use crate::sections::words::begin;
+use study::{Process, Run};
 
 /// Rows that are shown unless everything is asked for.
 const SHOWN: usize = 6;

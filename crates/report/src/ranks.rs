@@ -3,68 +3,13 @@
 use serde::Serialize;
 
 use crate::bytes;
-use crate::run::{Run, Verdict};
+use study::{Rank, Ranks};
 
 /// Rows of the table that are shown unless everything is asked for.
 const SHOWN: usize = 8;
 
 /// Categories that are named as the reason why one rank needs more.
 const NAMED: usize = 3;
-
-/// One rank.
-#[derive(Clone, Debug)]
-pub struct Rank {
-    /// Its number.
-    pub rank: u32,
-    /// Whether it was asked for; others ran because one needed what they know.
-    pub is_asked: bool,
-    /// Fits or not.
-    pub verdict: Verdict,
-    /// Optimizer steps taken.
-    pub steps: u64,
-    /// Peaks, as PyTorch counts them, and the card's own count.
-    pub peaks: [u64; 3],
-    /// When the allocated peak was.
-    pub phase: String,
-    /// From 1.
-    pub step: u64,
-    /// Bytes at the allocated peak by category; they sum to it.
-    pub categories: Vec<(&'static str, u64)>,
-    /// From start to end.
-    pub wall_seconds: f64,
-}
-
-/// The ranks of a run.
-#[derive(Clone, Debug)]
-pub struct Ranks {
-    /// How many there are in all.
-    pub world_size: u32,
-    /// Cards of a node.
-    pub per_node: u32,
-    /// Whom the report is about.
-    pub worst: u32,
-    /// Those that ran, by number.
-    pub rows: Vec<Rank>,
-}
-
-impl Rank {
-    /// One rank's row.
-    pub fn of(rank: u32, is_asked: bool, run: &Run) -> Rank {
-        let peak = run.peak.clone().unwrap_or_default();
-        let at = run.anatomy.as_ref().map(|anatomy| &anatomy.allocated_peak);
-        Rank {
-            rank,
-            is_asked,
-            verdict: run.verdict,
-            steps: run.steps,
-            peaks: [peak.allocated.bytes, peak.reserved.bytes, peak.device_bytes],
-            phase: peak.allocated.phase,
-            step: peak.allocated.step,
-            categories: at.map(|at| at.categories.iter().collect()).unwrap_or_default(),
-            wall_seconds: run.wall_seconds,
-        }
-    }
-}
 
 /// The rows of a table, the first with the world.
 pub(crate) fn rows(ranks: &Ranks, is_all: bool) -> Vec<String> {
@@ -173,7 +118,7 @@ pub(crate) fn json(ranks: &Ranks) -> (JsonWorld, Vec<JsonRank<'_>>) {
     let rows = ranks.rows.iter().map(|row| JsonRank {
         rank: row.rank,
         asked: row.is_asked,
-        verdict: row.verdict.name(),
+        verdict: row.verdict,
         steps: row.steps,
         peak_allocated_bytes: row.peaks[0],
         peak_reserved_bytes: row.peaks[1],

@@ -5,18 +5,20 @@ use anstyle::{AnsiColor, Style};
 
 use crate::baseline;
 use crate::bytes;
+use study::RestsOn;
+
+use crate::assumed::condition;
 use crate::explain::{cause, operator};
 use crate::lines::{Lines, visible};
 use crate::processes;
 use crate::ranks;
-use crate::run::{
-    Card, Decision, Deferred, Fit, FitsOn, Most, OutOfMemory, Peak, Run, Unfinished, Verdict,
-    memory_text,
-};
 use crate::sections::words::sentence;
 use crate::sections::{COLUMNS, SCREEN, Section, Unfold, causes, sections};
 use crate::why::why;
 use crate::workspaces;
+use study::{
+    Card, Deferred, Fit, FitsOn, OutOfMemory, Peak, Run, Unfinished, Verdict, memory_text,
+};
 
 /// Styles; plain text is readable without them.
 #[derive(Clone, Copy, Debug)]
@@ -51,12 +53,12 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
         labels.zip(sentence(warning, COLUMNS)).for_each(|(label, row)| line(label, &row));
     }
     if let Some(refusal) = &run.out_of_memory {
-        out_of_memory(refusal, run.anatomy.as_ref(), &mut line);
+        out_of_memory(refusal, run.anatomy(), &mut line);
     }
     if let Some(peak) = &run.peak {
         peaks(peak, run.card.as_ref(), &mut line);
     }
-    for row in run.deferred.iter().flat_map(|deferred| sentence(&streams(deferred), COLUMNS)) {
+    for row in run.deferred().iter().flat_map(|deferred| sentence(&streams(deferred), COLUMNS)) {
         line("", &row);
     }
     if let Some(unattributed) = &run.unattributed {
@@ -64,7 +66,7 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
         let text = format!("{bytes} of it not attributed: {}", unattributed.why);
         sentence(&text, COLUMNS).iter().for_each(|row| line("", row));
     }
-    if let Some(cause) = run.anatomy.as_ref().and_then(cause) {
+    if let Some(cause) = run.anatomy().and_then(cause) {
         line("", &cause);
     }
     if let Some(floor) = run.floor_bytes {
@@ -133,10 +135,10 @@ fn smallest(cards: &[&FitsOn]) -> String {
 
 /// Who held the memory where it ran out, else at the peak.
 fn holders(run: &Run, unfold: &Unfold, room: usize) -> Vec<Section> {
-    let Some(anatomy) = &run.anatomy else { return Vec::new() };
+    let Some(anatomy) = run.anatomy() else { return Vec::new() };
     let refusal = anatomy.out_of_memory.as_ref().filter(|_| run.out_of_memory.is_some());
     let at = refusal.map_or(&anatomy.allocated_peak, |refusal| &refusal.at);
-    sections(anatomy, at, &run.findings, unfold, room)
+    sections(anatomy, at, run.findings(), unfold, room)
 }
 
 /// The verdict as one line of plain text: `FITS  …`.
@@ -151,15 +153,12 @@ fn verdict(run: &Run, palette: Palette) -> (Style, &'static str, String) {
     if run.card.as_ref().and_then(|card| card.has_kernels) == Some(false) {
         sentence += "; this torch has no kernels for it";
     }
-    let Some(first) = run.decisions.first() else { return (style, word, sentence) };
-    let others = match run.decisions.len() {
-        1 => String::new(),
-        2 => " and one other place".to_owned(),
-        count => format!(" and {} other places", count - 1),
+    let Some((first, places)) = run.decisions.first().zip(run.unknown_places()) else {
+        return (style, word, sentence);
     };
-    let condition = format!("what {first}{others} gives is as assumed");
+    let condition = condition(Some(&places));
     match run.verdict {
-        Verdict::Fits => fits_if(run, palette, (&format!("{first}{others}"), &condition), sentence),
+        Verdict::Fits => fits_if(run, palette, (&places, &condition), sentence),
         Verdict::ScriptFailed => {
             let why = format!("after {first} read values that are not known: {sentence}");
             (style, word, why)
@@ -175,25 +174,24 @@ fn fits_if(
     (places, condition): (&str, &str),
     sentence: String,
 ) -> (Style, &'static str, String) {
-    let is_bounded = run.decisions.iter().all(Decision::is_bounded);
-    let needs = run.peak.as_ref().map(|peak| peak.device_bytes);
-    match (&run.most, needs) {
-        (Some(Most { is_same: true, .. }), _) => (palette.good, "FITS", sentence),
-        (Some(Most { device_bytes: Some(most), fits: true, .. }), Some(least)) if is_bounded => {
-            let range = format!("between {} and {}", bytes::text(least), bytes::text(*most));
+    let least = run.peak.as_ref().map_or(0, |peak| peak.device_bytes);
+    match run.rests_on() {
+        RestsOn::Nothing => (palette.good, "FITS", sentence),
+        RestsOn::Range(most) => {
+            let range = format!("between {} and {}", bytes::text(least), bytes::text(most));
             let on = run.card.as_ref().map_or(String::new(), |card| {
                 let memory = memory_text(card.memory_bytes, card.used_bytes);
                 format!("{} has {memory}: ", card.title)
             });
-            let range = if *most <= least { bytes::text(least) } else { range };
+            let range = if most <= least { bytes::text(least) } else { range };
             let sentence = format!("{on}the run needs {range}, by what {places} gives");
             (palette.good, "FITS", sentence)
         }
-        (Some(Most { fits: false, failure: None, .. }), Some(_)) if is_bounded => {
+        RestsOn::Little => {
             let little = format!("{places} gives little enough, and not if it gives all");
             (palette.label, "FITS IF", format!("{little}: {sentence}"))
         }
-        _ => (palette.label, "FITS IF", format!("{condition}: {sentence}")),
+        RestsOn::Assumption => (palette.label, "FITS IF", format!("{condition}: {sentence}")),
     }
 }
 

@@ -2,7 +2,7 @@
 //! the free memory from it, and which settings would have helped.
 
 use crate::bytes::text;
-use crate::fragments::{Cause, SettingsTrial, Shortage};
+use study::fragments::{Cause, SettingsTrial, Shortage};
 
 /// Both sentences as one text.
 pub(crate) fn why(shortage: &Shortage) -> String {
@@ -101,7 +101,7 @@ fn remedy(shortage: &Shortage) -> Option<String> {
 mod tests {
     use super::*;
     use crate::bytes::MIB;
-    use crate::fragments::{Pool, PoolUse};
+    use study::fragments::{Pool, PoolUse};
 
     fn shortage(cause: Cause) -> Shortage {
         let pool = Pool { large: true, ..Pool::default() };

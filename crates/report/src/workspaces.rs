@@ -3,22 +3,7 @@
 use anatomy::Dissection;
 
 use crate::bytes;
-use crate::run::Run;
-
-/// Work areas of one kind of call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Workspace {
-    /// E.g. `convolution forward`.
-    pub kind: &'static str,
-    /// Their name as tensors.
-    pub name: &'static str,
-    /// Whether the real cuDNN gave every size, for this card; else a model did.
-    pub is_exact: bool,
-    /// How many calls there were.
-    pub calls: u64,
-    /// The most bytes that one of them needed.
-    pub largest_bytes: u64,
-}
+use study::{Run, Workspace};
 
 /// Work areas at the peak that PyTorch itself decides about.
 const OF_PYTORCH: (&str, &str) = ("cuBLAS workspace", "matrix products");
@@ -47,7 +32,7 @@ pub(crate) fn known(workspaces: &[Workspace]) -> &'static str {
 
 /// Every kind that was asked for or is alive at the peak. What is alive sums to the peak's workspaces.
 pub(crate) fn rows(run: &Run) -> Vec<Row> {
-    let peak = run.anatomy.as_ref().map(|anatomy| &anatomy.allocated_peak);
+    let peak = run.anatomy().map(|anatomy| &anatomy.allocated_peak);
     let at_peak = |name: &str| peak.map(|peak| alive(peak, |found| found == name));
     let mut rows: Vec<Row> = run
         .workspaces

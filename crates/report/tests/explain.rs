@@ -2,6 +2,7 @@
 
 use allocator::{Settings, replay};
 use report::{Explanation, Palette, Unfold, explain, explain_json};
+use study::Study;
 
 /// Two layers, one step, and a loss that is kept every step.
 const RECORDING: &str = r#"
@@ -89,13 +90,14 @@ fn explanation() -> Explanation {
     anatomy::check(&recording, &timeline).unwrap();
     Explanation {
         file: "run.fathom".to_owned(),
-        torch: recording.about.torch.clone(),
-        complete: true,
-        anatomy: anatomy::dissect(&recording, &timeline),
-        findings: Vec::new(),
+        study: Study {
+            torch: recording.about.torch.clone(),
+            is_whole: true,
+            anatomy: anatomy::dissect(&recording, &timeline),
+            notes: vec!["a note".to_owned()],
+            ..Study::default()
+        },
         answers: Vec::new(),
-        notes: vec!["a note".to_owned()],
-        ..Explanation::default()
     }
 }
 

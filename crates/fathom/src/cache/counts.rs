@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Files with a sentence of their own.
+const UNREAD: usize = 4;
+
 /// Where answers came from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
@@ -13,6 +16,8 @@ pub(crate) struct Counts {
     not_kept: BTreeMap<String, usize>,
     /// Places at which trials read values that nobody knows.
     decided: BTreeSet<String>,
+    /// What trials, or those who remember them, left and nobody can read.
+    unread: BTreeSet<String>,
 }
 
 impl Counts {
@@ -26,17 +31,22 @@ impl Counts {
         self.decided.insert(place);
     }
 
-    /// What a reader should know about what is remembered, and what was assumed.
+    /// Where what `fits if` rests on is read.
+    pub(crate) fn unknown_places(&self) -> Option<String> {
+        study::places(self.decided.iter().cloned().collect())
+    }
+
+    /// Something that was left for us cannot be read.
+    pub(crate) fn unread(&mut self, note: String) {
+        self.unread.insert(note);
+    }
+
+    /// What a reader should know about what is remembered, and what could not be read.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if let Some(first) = self.decided.first() {
-            let others = match self.decided.len() {
-                1 => String::new(),
-                count => format!(" and at {} other places", count - 1),
-            };
-            notes.push(format!(
-                "what {first}{others} gives is not known; trials took the least that it can be, `fathom run` says more"
-            ));
+        let mut notes: Vec<String> = self.unread.iter().take(UNREAD).cloned().collect();
+        if UNREAD < self.unread.len() {
+            let more = self.unread.len() - UNREAD;
+            notes.push(format!("{more} more files of trials cannot be read, or only in part"));
         }
         if self.remembered != 0 {
             notes.push(

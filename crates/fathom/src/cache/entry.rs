@@ -1,9 +1,13 @@
 //! One remembered trial as one file: a line of JSON, then the files of the trial's folder, one after another.
 
+// What is read here may come from anyone.
+#![warn(clippy::unwrap_used, clippy::indexing_slicing)]
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use contract::files::{File, Flops, Levers, Process};
 use serde::{Deserialize, Serialize};
 
 /// A trial whose files are larger than this is run again rather than kept.
@@ -22,9 +26,8 @@ pub(super) struct Header {
 
 /// Names of files that a later reader of the folder needs.
 fn is_kept(name: &str) -> bool {
-    ["phantom.", "process.", "levers.", "flops.", "recording."]
-        .iter()
-        .any(|it| name.starts_with(it))
+    let kind = name.split('.').next().unwrap_or_default();
+    ["phantom", Process::KIND, Levers::KIND, Flops::KIND, "recording"].contains(&kind)
 }
 
 /// The entry of a trial's folder; `None` if it is too large.
@@ -55,8 +58,8 @@ pub(super) fn pack(folder: &Path, rests_on: String, seconds: f64) -> io::Result<
 /// Its header, and the rest; `None` if it is damaged.
 pub(super) fn open(whole: &[u8]) -> Option<(Header, &[u8])> {
     let end = whole.iter().position(|byte| *byte == b'\n')?;
-    let header: Header = serde_json::from_slice(&whole[..end]).ok()?;
-    let rest = &whole[end + 1..];
+    let (header, rest) = (whole.get(..end)?, whole.get(end + 1..)?);
+    let header: Header = serde_json::from_slice(header).ok()?;
     let sum = header.files.iter().try_fold(0u64, |sum, (_, size)| sum.checked_add(*size))?;
     let is_plain = |(name, _): &(String, u64)| is_kept(name) && !name.contains('/');
     (sum == rest.len() as u64 && header.files.iter().all(is_plain)).then_some((header, rest))

@@ -1,6 +1,8 @@
 //! Which variables of the environment a remembered trial depends on: all, but for a short list of those that
 //! cannot matter to a script's memory.
 
+use contract::environment as name;
+
 /// Terminals, shells, sessions and desktops keep these for themselves. The working folder counts anyway.
 const BOOKKEEPING: [&str; 33] = [
     "_",
@@ -54,7 +56,7 @@ const BOOKKEEPERS: [&str; 11] = [
 ];
 
 /// Ours: where things are kept is not what they are, and the rest is part of the trial's settings.
-const OURS: [&str; 4] = ["FATHOM_CACHE", "FATHOM_TIMEOUT", "FATHOM_BUDGET", "FATHOM_BASELINE"];
+const OURS: [&str; 4] = [name::CACHE, name::TIMEOUT, name::BUDGET, name::BASELINE];
 
 /// Names and values that count, in the order of the names.
 pub(super) fn that_counts() -> Vec<(String, String)> {

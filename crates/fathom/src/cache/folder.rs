@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::Result;
-use cuda_abi::environment as name;
+use contract::environment as name;
 
 use crate::error::Hinted;
 use crate::{screen, stubs};

@@ -15,7 +15,7 @@ mod seen;
 mod sources;
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -54,12 +54,13 @@ impl Cache {
 
     /// The name of a trial's answer.
     pub(crate) fn key(&self, wanted: &Wanted, settings: &Settings) -> String {
-        let Wanted { card, setting, record, cold } = wanted;
+        let Wanted { card, setting, record, cold, most } = wanted;
         let changed = setting.files.iter().map(|change| Path::new(&change.path));
         let configs: Vec<String> = changed.map(|path| mark(Aspect::Content, path)).collect();
         let Settings { steps, values, assume, cards, .. } = settings;
         let trial = format!(
-            "{card:?} {setting:?} {configs:?} {record} {cold} {steps} {values} {assume:?} {cards:?}"
+            "{card:?} {setting:?} {configs:?} {record} {cold} {} {steps} {values} {assume:?} {cards:?}",
+            most.is_some()
         );
         hash(format!("{} {trial}", self.world).as_bytes())
     }
@@ -70,21 +71,32 @@ impl Cache {
     }
 
     /// Puts the files of a remembered trial into a folder and gives the seconds that it took; `None` if it is
-    /// not remembered, or rests on what is no longer so.
-    pub(crate) fn get(&mut self, key: &str, into: &Path) -> Option<f64> {
-        let whole = fs::read(self.folder.join(key)).ok()?;
-        let (header, rest) = entry::open(&whole)?;
-        let list = fs::read(self.folder.join(&header.rests_on)).ok()?;
+    /// not remembered, or rests on what is no longer so. What is remembered and cannot be read is an error.
+    pub(crate) fn get(&mut self, key: &str, into: &Path) -> Result<Option<f64>, String> {
+        let Some(whole) = self.read(key)? else { return Ok(None) };
+        let damaged = |name: &str| format!("`{name}` in the cache is damaged");
+        let (header, rest) = entry::open(&whole).ok_or_else(|| damaged(key))?;
+        // Another command may have made room meanwhile.
+        let Some(list) = self.read(&header.rests_on)? else { return Ok(None) };
         // A list that is damaged is not the one that was meant.
-        if hash(&list) != header.rests_on.trim_start_matches(LIST) {
-            return None;
-        }
-        let list: Vec<Seen> = serde_json::from_slice(&list).ok()?;
+        let is_meant = hash(&list) == header.rests_on.trim_start_matches(LIST);
+        let list = serde_json::from_slice::<Vec<Seen>>(&list).ok().filter(|_| is_meant);
+        let list = list.ok_or_else(|| damaged(&header.rests_on))?;
         if !self.eyes.are_as_before(&list) {
-            return None;
+            return Ok(None);
         }
-        entry::unpack(&header, rest, into).ok()?;
-        Some(header.seconds)
+        entry::unpack(&header, rest, into)
+            .map_err(|error| format!("its files cannot be written: {error}"))?;
+        Ok(Some(header.seconds))
+    }
+
+    /// A file of the folder; `None` if there is none.
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        match fs::read(self.folder.join(name)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("`{name}` in the cache cannot be read ({error})")),
+        }
     }
 
     /// Remembers what a trial left in its folder, or says why not.
@@ -158,4 +170,35 @@ fn program() -> Vec<String> {
     }
     all.sort();
     all.iter().map(stamp).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_damaged_is_said_and_what_is_not_there_is_not() {
+        let [place, from] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let text = format!("[\"schema\", \"{}\"]\n[\"end\"]\n", contract::files::sources::SCHEMA);
+        fs::write(from.path().join("sources.7"), text).unwrap();
+        fs::write(from.path().join("phantom.7"), b"page").unwrap();
+        let mut cache = Cache::new(place.path().to_owned(), None);
+        let mut get = |key: &str| {
+            let into = tempfile::tempdir().unwrap();
+            cache.get(key, into.path())
+        };
+        assert_eq!(get("key"), Ok(None));
+        Cache::new(place.path().to_owned(), None).put("key", from.path(), 1.5).unwrap();
+        assert_eq!(get("key"), Ok(Some(1.5)));
+        let mut files = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
+        let list = files.find(|path| !path.ends_with("key")).unwrap();
+        let whole = fs::read(&list).unwrap();
+        fs::write(&list, b"[").unwrap();
+        assert!(get("key").unwrap_err().contains("rests-on-"));
+        fs::remove_file(&list).unwrap();
+        assert_eq!(get("key"), Ok(None), "another command made room");
+        fs::write(&list, whole).unwrap();
+        fs::write(place.path().join("key"), b"{").unwrap();
+        assert!(get("key").unwrap_err().contains("`key` in the cache is damaged"));
+    }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use serde_json::Value;
+use contract::files::sources::{KIND, Sight, read};
 
 use super::seen::{Aspect, Seen, changed_since, hash_of_names, mark, size_and_time};
 
@@ -13,29 +13,23 @@ use super::seen::{Aspect, Seen, changed_since, hash_of_names, mark, size_and_tim
 /// imports the trial may share.
 pub(super) fn seen_by(folder: &Path, began: SystemTime) -> Result<Vec<Seen>, String> {
     let mut report = Report { began, ..Report::default() };
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("sources."))
-        })
-        .collect();
-    files.sort();
-    for file in &files {
-        let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_list = |name: &String| name.strip_prefix(KIND).is_some_and(|rest| rest.starts_with('.'));
+    let mut names: Vec<String> = names.filter(is_list).collect();
+    names.sort();
+    for name in &names {
+        let bytes = fs::read(folder.join(name))
+            .map_err(|error| format!("`{name}` cannot be read ({error})"))?;
         let before = report.ends;
-        for line in text.lines() {
-            let line: Vec<Value> = serde_json::from_str(line)
-                .map_err(|_| "it sees a file whose name is no text".to_owned())?;
-            report.take(&line)?;
+        for sight in read(name, &bytes) {
+            report.take(sight?)?;
         }
         if report.ends == before {
             return Err("one of its processes was ended from outside".to_owned());
         }
     }
-    match files.is_empty() {
+    match names.is_empty() {
         true => Err("it does not say what it reads".to_owned()),
         false => Ok(report.seen()),
     }
@@ -58,31 +52,23 @@ impl Default for Report {
 impl Report {
     /// One line. What is not as the trial saw it was changed meanwhile, by it or by somebody else: the next one
     /// would see something else.
-    fn take(&mut self, line: &[Value]) -> Result<(), String> {
-        let text = |at: usize| line.get(at).and_then(Value::as_str).unwrap_or_default();
-        let path = PathBuf::from(text(1));
-        match text(0) {
-            "read" => {
-                let was = line.get(2).and_then(Value::as_u64).zip(integer(line.get(3)));
+    fn take(&mut self, sight: Sight) -> Result<(), String> {
+        let began = self.began;
+        match sight {
+            Sight::Read { path, was } => {
                 self.add(Aspect::Content, path, |path| was == size_and_time(path))
             }
-            "look" => {
-                let was = text(2).to_owned();
-                let aspect = if was.starts_with("link ") { Aspect::Link } else { Aspect::Kind };
-                self.add(aspect, path, |path| was == mark(aspect, path))
+            Sight::Look { path, kind } => {
+                let aspect = if kind.starts_with("link ") { Aspect::Link } else { Aspect::Kind };
+                self.add(aspect, path, |path| kind == mark(aspect, path))
             }
-            "list" => self.add_names(Aspect::Names, path, line.get(2)),
-            "modules" => self.add_names(Aspect::Modules, path, line.get(2)),
-            "installed" => {
-                let began = self.began;
-                let paths = line[1..].iter().filter_map(Value::as_str).map(PathBuf::from);
-                paths.into_iter().try_for_each(|path| {
-                    self.add(Aspect::Stamp, path, |path| {
-                        path.is_dir() || !changed_since(path, began)
-                    })
-                })
-            }
-            "made" => {
+            Sight::List { path, names } => self.add_names(Aspect::Names, path, names),
+            Sight::Modules { path, names } => self.add_names(Aspect::Modules, path, names),
+            Sight::Installed(paths) => paths.into_iter().try_for_each(|path| {
+                let is_as_seen = |path: &Path| path.is_dir() || !changed_since(path, began);
+                self.add(Aspect::Stamp, path, is_as_seen)
+            }),
+            Sight::Made(path) => {
                 // A folder that was missing and is made by the trial itself says nothing; what is in it does.
                 if path.is_dir() {
                     self.seen.retain(|_, seen| seen.1 != path || seen.2 != "missing");
@@ -90,12 +76,11 @@ impl Report {
                 self.made.insert(path);
                 Ok(())
             }
-            "beyond" => Err(text(1).to_owned()),
-            "end" => {
+            Sight::Beyond(why) => Err(why),
+            Sight::End => {
                 self.ends += 1;
                 Ok(())
             }
-            _ => Err("it says something that is not understood".to_owned()),
         }
     }
 
@@ -103,11 +88,9 @@ impl Report {
         &mut self,
         aspect: Aspect,
         path: PathBuf,
-        names: Option<&Value>,
+        names: Option<Vec<String>>,
     ) -> Result<(), String> {
         let began = self.began;
-        let names: Option<Vec<String>> =
-            names.and_then(|names| serde_json::from_value(names.clone()).ok());
         self.add(aspect, path, |path| match &names {
             Some(names) => hash_of_names(names) == mark(aspect, path),
             None => !changed_since(path, began),
@@ -139,23 +122,21 @@ impl Report {
     }
 }
 
-/// Times are larger than what a float holds.
-fn integer(value: Option<&Value>) -> Option<i128> {
-    value.and_then(Value::as_i64).map(i128::from)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use serde_json::json;
+    use contract::files::sources::SCHEMA;
+    use serde_json::{Value, json};
 
     use super::*;
 
     /// What a trial said, in a folder of its own.
     fn said(lines: &[Value]) -> Result<Vec<Seen>, String> {
         let folder = tempfile::tempdir().unwrap();
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let first = json!(["schema", SCHEMA]);
+        let text: String =
+            std::iter::once(&first).chain(lines).map(|line| format!("{line}\n")).collect();
         fs::write(folder.path().join("sources.7"), text).unwrap();
         seen_by(folder.path(), SystemTime::now() + Duration::from_secs(60))
     }

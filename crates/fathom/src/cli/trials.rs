@@ -16,6 +16,9 @@ pub(crate) struct TrialArguments {
     /// End a trial after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
+    /// What is found where nobody knows: `train.py:88=1200` for a line, `least` or `most` for all
+    #[arg(long, value_name = "FILE:LINE=NUMBER")]
+    pub(crate) assume: Vec<String>,
     /// Each trial is rank 0 of a world of N ranks
     #[arg(long, value_name = "N")]
     pub(crate) world_size: Option<u32>,

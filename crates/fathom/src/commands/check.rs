@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use report::Palette;
 use report::check::{self, Check};
-use report::{Palette, Verdict};
+use study::Verdict;
 
 use crate::cli::{CheckArguments, RunArguments};
 use crate::error::Hinted;

@@ -2,19 +2,20 @@
 
 use std::path::Path;
 
+use ::page::Item;
 use anyhow::{Context, Result};
 use diff::Side;
 use recording::Recording;
 use report::Palette;
 use serde_json::Value;
+use study::Wants;
 
 use super::explanation;
-use super::page::{gather, json_of, refuse_same};
+use super::page::{json_of, name_of, refuse_same};
 use crate::cli::DiffArguments;
-use crate::dissect::smallest_card;
 use crate::error::Hinted;
 use crate::outputs::Outputs;
-use crate::page::{REPORT, render};
+use crate::page::{REPORT, explained, render};
 use crate::{load, outcome};
 
 /// Schemas that hold a peak.
@@ -34,12 +35,13 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
         ("--markdown", arguments.markdown.as_deref()),
         ("--page", arguments.page.as_deref()),
     ])?;
-    let a = side(&arguments.a, arguments.device)?;
-    let b = side(&arguments.b, arguments.device)?;
-    let difference = diff::compare(&a, &b);
+    let is_page = arguments.page.is_some();
+    let a = shown(&arguments.a, arguments.device, is_page)?;
+    let b = shown(&arguments.b, arguments.device, is_page)?;
+    let difference = diff::compare(&a.side, &b.side);
     let json = report::diff::json(&difference);
     if let Some(path) = &arguments.page
-        && let Some(page) = outputs.note(page(arguments, &json))
+        && let Some(page) = outputs.note(page([a.item, b.item], &json))
     {
         outputs.file(path, page);
     }
@@ -52,22 +54,28 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
     Ok(outputs.finish(0))
 }
 
-/// One of the two.
-fn side(path: &Path, device: Option<u32>) -> Result<Side> {
-    let mut side = match path.is_dir() {
-        true => of_folder(path, device)?,
+/// One of the two, and what a page shows of it.
+struct Shown {
+    side: Side,
+    item: Item,
+}
+
+/// One of the two, with its story if a page is wanted.
+fn shown(path: &Path, device: Option<u32>, is_page: bool) -> Result<Shown> {
+    let mut shown = match path.is_dir() {
+        true => of_folder(path, device, is_page)?,
         false => match json_of(path)? {
             Some(report) => of_report(report, path)?,
-            None => of_recording(&load::choose(load::load(path)?, path, device)?, path)?,
+            None => of_recording(load::choose(load::load(path)?, path, device)?, path, is_page)?,
         },
     };
-    side.name = path.display().to_string();
-    Ok(side)
+    shown.side.name = path.display().to_string();
+    Ok(shown)
 }
 
 /// A folder that `fathom run --out` wrote: the recording of the process that used its card most, and
 /// what its report says of the card.
-fn of_folder(path: &Path, device: Option<u32>) -> Result<Side> {
+fn of_folder(path: &Path, device: Option<u32>, is_page: bool) -> Result<Shown> {
     let report = json_of(&path.join(REPORT)).ok().flatten();
     let report = report.map(|report| of_report(report, &path.join(REPORT))).transpose();
     let Some(file) = outcome::recordings(path).into_iter().next() else {
@@ -77,61 +85,85 @@ fn of_folder(path: &Path, device: Option<u32>) -> Result<Side> {
         });
     };
     let recording = load::choose(load::load(&file)?, &file, device)?;
-    let mut side = of_recording(&recording, &file)?;
+    let mut shown = of_recording(recording, &file, is_page)?;
     if let Ok(Some(report)) = report {
-        side.totals.device = report.totals.device;
-        side.totals.floor = report.totals.floor;
-        side.card = report.card;
-        side.ran_out = report.ran_out;
-        let (seen, counted) = (side.totals.allocated, report.totals.allocated);
+        let side = &mut shown.side;
+        side.totals.device = report.side.totals.device;
+        side.totals.floor = report.side.totals.floor;
+        side.card = report.side.card;
+        side.ran_out = report.side.ran_out;
+        let (seen, counted) = (side.totals.allocated, report.side.totals.allocated);
         if counted != 0 && seen != counted {
             let [seen, counted] = [seen, counted].map(report::bytes::text);
             side.notes.push(format!("the recording saw {seen} of a peak of {counted}"));
         }
+        shown.item = Item { name: name_of(path), story: shown.item.story, ..report.item };
     }
-    Ok(side)
+    Ok(shown)
 }
 
-fn of_recording(recording: &Recording, path: &Path) -> Result<Side> {
-    let explanation = explanation(recording, path)?;
-    let mut side = Side::of(&explanation.anatomy, &explanation.findings);
-    side.torch = recording.about.torch.clone();
-    side.settings = recording.about.allocator_settings.clone();
-    if explanation.anatomy.has_names {
-        side.notes = explanation.notes;
-        side.totals.floor = smallest_card(recording);
+fn of_recording(recording: Recording, path: &Path, is_page: bool) -> Result<Shown> {
+    let wants = Wants { floor: true, fragments: is_page, source: is_page, deferred: false };
+    let explanation = explanation(recording, path, wants)?;
+    let item = match is_page {
+        true => explained(&explanation, path)?,
+        false => Item { name: name_of(path), report: Value::Null, story: None },
+    };
+    let study = explanation.study;
+    let mut side = Side::of(&study.anatomy, &study.findings);
+    (side.torch, side.settings) = (study.torch, study.settings);
+    if study.anatomy.has_names {
+        side.notes = study.notes;
+        side.totals.floor = study.floor_bytes;
     }
-    Ok(side)
+    Ok(Shown { side, item })
 }
 
-fn of_report(report: Value, path: &Path) -> Result<Side> {
+fn of_report(report: Value, path: &Path) -> Result<Shown> {
     let schema = report["schema"].as_str().unwrap_or_default();
     if !REPORTS.contains(&schema) {
         let what =
             format!("`{}` is JSON of another kind: its schema is `{schema}`", path.display());
         return Err(Hinted::error(what, SIDES));
     }
-    report::diff::read(report).map_err(|why| {
+    let item = Item { name: name_of(path), report: report.clone(), story: None };
+    let side = report::diff::read(report).map_err(|why| {
         let hint =
             "write the report again: `fathom run --json FILE` or `fathom explain --json FILE`";
         Hinted::error(format!("`{}` cannot be compared: {why}", path.display()), hint)
-    })
+    })?;
+    Ok(Shown { side, item })
 }
 
 /// Both sides on one page, with what differs.
-fn page(arguments: &DiffArguments, json: &str) -> Result<String> {
-    let mut items = Vec::new();
-    for (letter, path) in [("A", &arguments.a), ("B", &arguments.b)] {
-        let first = items.len();
-        gather(path, &mut items, &mut Vec::new())?;
-        // The busiest of a side comes first; the others are not compared.
-        items.truncate(first + 1);
-        if let Some(item) = items.get_mut(first) {
-            item.name = format!("{letter} · {}", item.name);
-        }
-    }
+fn page(items: [Item; 2], json: &str) -> Result<String> {
+    let named = |(letter, item): (&str, Item)| {
+        let name = format!("{letter} · {}", item.name);
+        Item { name, ..item }
+    };
+    let items = ["A", "B"].into_iter().zip(items).map(named).collect();
     let mut document: Value = serde_json::from_str(json).context("the difference is no JSON")?;
     // Where on the page the two sides are.
     document["items"] = serde_json::json!([0, 1]);
     Ok(render(items, vec![document]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both sides and their page: each recording is played once.
+    #[test]
+    fn a_recording_is_replayed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.fathom");
+        let text = "torch 2.15.0\nsegment_alloc 0x1000000 20971520\nalloc 0x1000000 4194304";
+        let recording = recording::text::recording(text).unwrap();
+        std::fs::write(&path, recording::file::write(&recording)).unwrap();
+        let before = allocator::reproduced();
+        let [a, b] = [(); 2].map(|()| shown(&path, None, true).unwrap());
+        let json = report::diff::json(&diff::compare(&a.side, &b.side));
+        let page = page([a.item, b.item], &json).unwrap();
+        assert!(page.contains("run.fathom") && allocator::reproduced() == before + 2);
+    }
 }

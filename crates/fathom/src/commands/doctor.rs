@@ -72,7 +72,7 @@ pub(crate) fn doctor(words: &[String]) -> Result<u8> {
 /// The card that a run would be made for, after all settings are put together.
 fn describe_card(settings: &Settings) -> String {
     let Some(card) = &settings.card else { return "none: memory is unlimited".to_owned() };
-    let memory = report::memory_text(card.memory_bytes, card.used_bytes);
+    let memory = study::memory_text(card.memory_bytes, card.used_bytes);
     let context = report::bytes::text(card.context_bytes);
     let text = format!("{} with {memory}, context {context}", crate::card::title(card));
     settings.notes.iter().fold(text, |text, note| format!("{text}\n{note}"))

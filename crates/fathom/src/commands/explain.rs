@@ -8,12 +8,12 @@ use std::path::Path;
 use anyhow::Result;
 use recording::Recording;
 use report::{Explanation, Palette};
+use study::{Context, Study, Wants};
 
 use crate::cli::ExplainArguments;
-use crate::dissect::dissect;
 use crate::error::Hinted;
 use crate::export;
-use crate::fragments::fragments;
+use crate::here;
 use crate::load::{self, Loaded};
 use crate::outputs::Outputs;
 use crate::texts;
@@ -36,24 +36,27 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
         }
     }
     check(arguments, texts.len(), recorded.len())?;
-    for (index, (file, recording)) in recorded.iter().enumerate() {
+    let is_any_recorded = !recorded.is_empty();
+    for (index, (file, recording)) in recorded.into_iter().enumerate() {
         if index != 0 {
             outputs.print("\n");
         }
-        let mut explanation = explanation(recording, file)?;
-        if let Some(path) = &arguments.snapshot {
-            let notes = outputs.note(export::write(recording, file, path)).flatten();
-            explanation.notes.extend(notes);
+        let wants =
+            Wants { fragments: true, source: arguments.snapshot.is_some(), ..Wants::default() };
+        let mut explanation = explanation(recording, file, wants)?;
+        if let (Some(path), Some(source)) = (&arguments.snapshot, &explanation.study.source) {
+            let notes = outputs.note(export::write(source, file, path)).flatten();
+            explanation.study.notes.extend(notes);
         }
-        let Explanation { anatomy, findings, .. } = &explanation;
+        let Study { anatomy, findings, .. } = &explanation.study;
         let asked = arguments.ask.iter();
         explanation.answers = asked.map(|ask| diagnose::ask(anatomy, findings, ask)).collect();
         show(&explanation, arguments, &mut outputs);
     }
-    if texts.is_empty() && !recorded.is_empty() {
+    if texts.is_empty() && is_any_recorded {
         return Ok(outputs.finish(0));
     }
-    if !recorded.is_empty() {
+    if is_any_recorded {
         outputs.print("\n");
     }
     texts::explain(&texts, &arguments.texts, arguments.json.as_deref(), &mut outputs)?;
@@ -78,39 +81,30 @@ fn check(arguments: &ExplainArguments, texts: usize, recorded: usize) -> Result<
     Ok(())
 }
 
-/// A recording taken apart, in words and numbers.
-pub(crate) fn explanation(recording: &Recording, file: &Path) -> Result<Explanation> {
+/// A recording studied, with what its file does not tell.
+pub(crate) fn explanation(recording: Recording, file: &Path, wants: Wants) -> Result<Explanation> {
     let file = file.display().to_string();
-    let (anatomy, mut notes) = dissect(recording).map_err(|why| {
+    let context = Context { folder: here::folder(), wants, ..Context::default() };
+    let mut study = study::study(recording, &context).map_err(|why| {
         let hint = "settings of PyTorch's native allocator, torch 1.13 and newer, can be replayed";
         Hinted::error(format!("`{file}`: {why}"), hint)
     })?;
-    let is_ours = anatomy.has_names;
-    if anatomy.events == 0 {
-        notes.push(
+    let is_ours = study.anatomy.has_names;
+    if study.anatomy.events == 0 {
+        study.notes.push(
             "the state of one moment: what was held at other moments is not in the file".to_owned(),
         );
     }
-    if is_ours && !recording.about.complete {
-        notes.push("the recording ends before its process did".to_owned());
+    if is_ours && !study.is_whole {
+        study.notes.push("the recording ends before its process did".to_owned());
     }
     if !is_ours {
-        notes.push(
+        study.notes.push(
             "nothing has a name here, so the category is unknown: `fathom run` gives names to all"
                 .to_owned(),
         );
     }
-    Ok(Explanation {
-        file,
-        device: recording.about.device,
-        torch: recording.about.torch.clone(),
-        complete: recording.about.complete,
-        fragments: fragments(recording, &anatomy),
-        findings: diagnose::diagnose(&anatomy, anatomy.out_of_memory.is_some()),
-        anatomy,
-        answers: Vec::new(),
-        notes,
-    })
+    Ok(Explanation { file, study, answers: Vec::new() })
 }
 
 fn show(explanation: &Explanation, arguments: &ExplainArguments, outputs: &mut Outputs) {

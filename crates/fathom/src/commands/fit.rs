@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use fit::lever::PLAIN;
+use fit::Knob;
+use fit::lever::{self, AMP_BF16, AMP_FP16};
 use fit::plan::{Speeds, Wish, search};
-use fit::{Knob, Verdict};
 use report::Palette;
 use report::fit::Fit;
 
@@ -18,9 +18,6 @@ use crate::progress::Progress;
 use crate::runner::OnPhantom;
 use crate::settings::Settings;
 use crate::vary::{Vary, read_vary, templates};
-
-/// Levers with options, beside those of the table.
-const WITH_OPTIONS: [&str; 4] = ["checkpoint", "accumulate", "allocator", "freeze"];
 
 /// Cards from this compute capability on have bfloat16.
 const BFLOAT16: (u32, u32) = (8, 0);
@@ -53,12 +50,12 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         only,
         allow_training: arguments.allow.iter().any(|word| word == "training"),
         knobs: values.clone(),
-        precision: if BFLOAT16 <= card.compute_capability { "amp-bf16" } else { "amp-fp16" },
+        precision: if BFLOAT16 <= card.compute_capability { AMP_BF16 } else { AMP_FP16 },
     };
     let answer = search(&mut bench, &wish)?;
     let unfinished = bench.runner.unfinished(began);
-    let is_open = answer.chosen.is_none() && !answer.fits && unfinished.is_none();
-    if !wish.allow_training && is_open && answer.baseline.verdict == Verdict::Fits {
+    let is_open = answer.chosen.is_none() && !answer.as_it_is.fits() && unfinished.is_none();
+    if !wish.allow_training && is_open && answer.baseline.verdict.fits() {
         notes.push("levers that change the training were not tried: `--allow training`".to_owned());
     }
     notes.extend(bench.runner.counts.notes());
@@ -73,6 +70,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         remembered: bench.runner.counts.remembered,
         unfinished,
         wall_seconds: began.elapsed().as_secs_f64(),
+        unknown_places: bench.runner.counts.unknown_places(),
         notes,
     };
     drop(bench);
@@ -108,7 +106,7 @@ fn written(knobs: &[Knob], values: &[(String, Vec<String>)]) -> Vec<(String, Str
 
 /// `--try`, checked.
 fn wanted(names: &[String]) -> Result<Vec<String>> {
-    let known: Vec<&str> = PLAIN.iter().map(|row| row.0).chain(WITH_OPTIONS).collect();
+    let known: Vec<&str> = lever::all().map(|row| row.id).collect();
     for name in names {
         if !known.contains(&name.as_str()) {
             let list = known.join(", ");

@@ -11,7 +11,7 @@ use crate::cli::PageArguments;
 use crate::error::Hinted;
 use crate::outputs::Outputs;
 use crate::page::{REPORT, of_recording, render, with_recordings};
-use crate::{load, outcome};
+use crate::{load, outcome, screen};
 
 /// Answers that are shown beside a run.
 const DOCUMENTS: [&str; 3] = ["fathom.fit/1", "fathom.sweep/1", "fathom.diff/1"];
@@ -44,7 +44,7 @@ pub(super) fn refuse_same(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// What one path has for the page.
-pub(super) fn gather(path: &Path, items: &mut Vec<Item>, documents: &mut Vec<Value>) -> Result<()> {
+fn gather(path: &Path, items: &mut Vec<Item>, documents: &mut Vec<Value>) -> Result<()> {
     if path.is_dir() {
         items.extend(of_folder(path)?);
         return Ok(());
@@ -80,10 +80,11 @@ pub(super) fn gather(path: &Path, items: &mut Vec<Item>, documents: &mut Vec<Val
         recordings = vec![load::choose(recordings, path, None)?];
     }
     let several = 1 < recordings.len();
-    for recording in &recordings {
+    for recording in recordings {
+        let device = recording.about.device;
         let mut item = of_recording(recording, path)?;
         if several {
-            item.name = format!("{} · device {}", item.name, recording.about.device);
+            item.name = format!("{} · device {device}", item.name);
         }
         items.push(item);
     }
@@ -93,13 +94,15 @@ pub(super) fn gather(path: &Path, items: &mut Vec<Item>, documents: &mut Vec<Val
 /// A folder that `fathom run --out` wrote: its report and recordings.
 fn of_folder(path: &Path) -> Result<Vec<Item>> {
     let name = name_of(path);
-    if let Some(report) = json_of(&path.join(REPORT)).ok().flatten() {
-        return Ok(with_recordings(report, path, &name));
+    match json_of(&path.join(REPORT)) {
+        Ok(Some(report)) => return Ok(with_recordings(report, path, &name)),
+        Ok(None) => {}
+        Err(error) => screen::say(&format!("fathom: the page goes without the report: {error}")),
     }
     let mut items = Vec::new();
     for file in outcome::recordings(path) {
         let recordings = load::load(&file)?;
-        items.push(of_recording(&load::choose(recordings, &file, None)?, &file)?);
+        items.push(of_recording(load::choose(recordings, &file, None)?, &file)?);
     }
     match items.is_empty() {
         false => Ok(items),
@@ -125,7 +128,7 @@ pub(super) fn json_of(path: &Path) -> Result<Option<Value>> {
     })
 }
 
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     name.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

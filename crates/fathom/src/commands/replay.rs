@@ -6,14 +6,14 @@ use allocator::{Requests, Settings, Timeline, pack, reproduce};
 use anyhow::Result;
 use recording::{BlockState, Event, Recording};
 use report::Palette;
-use report::replay::{Contradiction, Difference, Ideal, Replay, Trial};
+use report::replay::{Contradiction, Difference, Ideal, Replay};
 
 use crate::card::{Meant, Said};
 use crate::cli::ReplayArguments;
 use crate::error::Hinted;
 use crate::load;
 use crate::outputs::Outputs;
-use crate::trials::{self, Candidate};
+use study::settings_trials::{self, Candidate, Trial};
 
 /// Replays a file under its own settings and under others; 1 if it differs or does not fit.
 pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
@@ -30,6 +30,10 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
     let mut replay = describe(&recording, arguments);
     replay.devices = devices;
     let result = reproduce(&recording, &own);
+    // A difference has lines of its own; what is not known of the settings may be its reason.
+    if !Settings::unknown(&recording.about).is_empty() {
+        replay.notes.extend(study::agreement(&recording, result.difference.as_ref()));
+    }
     if let Some(difference) = result.difference {
         replay.first_difference = Some(Difference {
             event: recording.trace_number(difference.event),
@@ -58,7 +62,7 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
         let rows = rows(&replay, recorded, asked, requests.start.is_empty());
         replay.trials = try_all(&replay, &requests, &rows, &result.timeline);
         replay.start = older(&requests);
-        replay.floor = Some(trials::floor(&requests, &rows));
+        replay.floor = Some(settings_trials::floor(&requests, &rows));
         let packing = pack(&requests, &own);
         replay.ideal = Some(Ideal { bound_bytes: packing.bound, packed_bytes: packing.packed });
         let judged = replay.judged.and_then(|row| replay.trials.get(row));
@@ -99,7 +103,7 @@ fn rows(
         let (memory, context) = (replay.memory_bytes, replay.context_bytes + replay.used_bytes);
         Candidate { settings: Settings { memory, context, ..row.settings }, ..row }
     };
-    trials::candidates(&on_card(recorded), asked.map(on_card), starts_empty)
+    settings_trials::candidates(&on_card(recorded), asked.map(on_card), starts_empty)
 }
 
 /// The table. Without a card the recorded settings are not tried again: what was recorded stands there.
@@ -110,8 +114,8 @@ fn try_all(
     recorded: &Timeline,
 ) -> Vec<Trial> {
     let trials = rows.iter().enumerate().map(|(at, row)| match (at, replay.memory_bytes) {
-        (0, None) => trials::describe(requests, row, recorded),
-        _ => trials::trial(requests, rows, at),
+        (0, None) => settings_trials::describe(requests, row, recorded),
+        _ => settings_trials::trial(requests, rows, at),
     });
     trials.collect()
 }

@@ -4,8 +4,9 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::Result;
+use report::Palette;
 use report::check::Check;
-use report::{Palette, Run};
+use study::Run;
 
 use crate::bound;
 use crate::ci;
@@ -49,9 +50,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
             outcome::settle(&mut run);
         }
     }
-    if let Some(anatomy) = &run.anatomy {
+    run.keep_cards_that_are_certain();
+    if let Some(anatomy) = run.anatomy() {
         let asked = arguments.ask.iter();
-        run.answers = asked.map(|ask| diagnose::ask(anatomy, &run.findings, ask)).collect();
+        run.answers = asked.map(|ask| diagnose::ask(anatomy, run.findings(), ask)).collect();
     }
     gate.judge(&mut run);
     if let Place::Kept(kept) = &folder {

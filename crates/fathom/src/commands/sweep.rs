@@ -68,6 +68,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     (answer.run, answer.remembered) = (runner.counts.run, runner.counts.remembered);
     answer.wall_seconds = began.elapsed().as_secs_f64();
     answer.unfinished = runner.unfinished(began);
+    answer.unknown_places = runner.counts.unknown_places();
     answer.notes = notes(&answer, &runner);
     answer.notes.extend(used_note(&catalogue));
     answer.notes.extend(understood);
@@ -96,8 +97,12 @@ fn used_note(cards: &[gpus::Card]) -> Option<String> {
 
 /// The settings of a run with these steps and limits; the card is each trial's own.
 pub(crate) fn settings(trial: &TrialArguments) -> Result<Settings> {
-    let flags =
-        RunArguments { steps: trial.steps, timeout: trial.timeout, ..RunArguments::default() };
+    let flags = RunArguments {
+        steps: trial.steps,
+        timeout: trial.timeout,
+        assume: trial.assume.clone(),
+        ..RunArguments::default()
+    };
     let settings = Settings::resolve(&flags)?;
     Ok(Settings { card: None, budget: None, ..settings })
 }
@@ -229,11 +234,8 @@ fn search(
 
 fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
     let mut notes = Vec::new();
-    let fits: Vec<_> = answer
-        .points
-        .iter()
-        .filter(|point| point.verdict == Verdict::Fits && point.card == 0)
-        .collect();
+    let fits: Vec<_> =
+        answer.points.iter().filter(|point| point.verdict.fits() && point.card == 0).collect();
     let is_flat = 1 < fits.len() && fits.iter().all(|point| point.peaks == fits[0].peaks);
     if is_flat {
         let names: Vec<&str> = answer.knobs.iter().map(|knob| knob.name.as_str()).collect();

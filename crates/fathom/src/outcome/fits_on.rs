@@ -5,7 +5,7 @@
 //! they are those of the chip that stood in for a card: on others they differ, and the run fits them likely.
 
 use gpus::Card;
-use report::{Fit, FitsOn, Run};
+use study::{Fit, FitsOn, Run};
 
 /// The cards, by memory.
 pub(super) fn fits_on(run: &Run, stand_in: &Card, targets: &[String]) -> Vec<FitsOn> {

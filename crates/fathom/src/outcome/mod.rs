@@ -12,13 +12,16 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
-use report::{Decision, OutOfMemory, Peak, PeakBytes, Run, Software, Unfinished, Verdict};
+use contract::files::Process;
+use contract::files::process::Moment;
+use study::{Decision, OutOfMemory, Peak, PeakBytes, Run, Software, Unfinished, Verdict};
 
-pub(crate) use self::files::check_pages;
-use self::files::{Moment, Process, Seen, read_all};
+use self::files::{Left, Seen, decision};
+pub(crate) use self::files::{check_pages, read_each};
+pub(crate) use self::held::NOT_KNOWN;
 use self::notes::{missing_kernels, notes};
 use self::workspaces::workspaces;
-use crate::dissect::from_here;
+use crate::here::from_here;
 use crate::session::{self, Cut, Ended};
 use crate::settings::{LEAST, Settings, ZERO};
 use crate::visible;
@@ -34,20 +37,21 @@ const ABORT: i32 = 6;
 
 /// Puts a run together from what its processes left.
 pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
-    let all = read_all(folder);
+    let left = Left::read(folder);
+    let all = &left.all;
     let main = all.first();
     let process = main.and_then(|seen| seen.process.as_ref());
     let targets = process.map_or(&[][..], |process| &process.architectures);
     let stopped = all.iter().any(|seen| seen.end().is_some_and(|end| end.kind == "stopped"));
     let unfinished = unfinished(ended).filter(|_| !stopped);
     let out_of_memory = all.iter().find_map(|seen| refusal(seen, unfinished.is_some()));
-    let refused_context = processes::refused_context(&all, ended).filter(|_| unfinished.is_none());
+    let refused_context = processes::refused_context(all, ended).filter(|_| unfinished.is_none());
     let out_of_memory = out_of_memory.or(refused_context);
     let mut peak = main.filter(|seen| 0 < seen.device().1).map(peak_of);
-    let processes = processes::sum_up(peak.as_mut(), folder, &all);
+    let processes = processes::sum_up(peak.as_mut(), &left);
     let failure = match &unfinished {
         Some(unfinished) => Some(unfinished.to_string()),
-        None => failure(ended, &all, stopped),
+        None => failure(ended, all, stopped),
     };
     let over_budget = match (settings.budget, &peak) {
         (Some(budget), Some(peak)) => budget < peak.device_bytes,
@@ -72,8 +76,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         wall_seconds: ended.seconds,
         fits_on: Vec::new(),
         peak,
-        anatomy: None,
-        findings: Vec::new(),
+        study: None,
         answers: Vec::new(),
         processes,
         floor_bytes: None,
@@ -84,15 +87,15 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         unfinished,
         unattributed: None,
         ranks: None,
-        deferred: None,
         decisions: Vec::new(),
         modelled: Vec::new(),
         most: None,
-        warnings: settings.card.iter().filter_map(|card| missing_kernels(card, process)).collect(),
+        warnings: left.unread.clone(),
         notes: Vec::new(),
     };
-    run.workspaces = workspaces(&all, run.card.as_ref().and_then(|card| card.has_kernels));
-    run.notes = notes(&all, settings, &run);
+    run.warnings.extend(settings.card.iter().filter_map(|card| missing_kernels(card, process)));
+    run.workspaces = workspaces(all, run.card.as_ref().and_then(|card| card.has_kernels));
+    run.notes = notes(all, settings, &run);
     run.notes.extend(visible::note(settings).filter(|_| run.peak.is_none()));
     run.notes.extend(notes_of_end(ended, &run));
     main.into_iter().for_each(|main| add_held(&mut run, folder, main, settings));
@@ -106,7 +109,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
 
 /// Who held the memory, and how much of it nobody is known to hold.
 fn add_held(run: &mut Run, folder: &Path, main: &Seen, settings: &Settings) {
-    held::add(run, folder, main);
+    held::add(run, folder, main, settings.keeps_source);
     // Where nothing is recorded on request, nothing is missing.
     run.unattributed = unattributed::of(run, main).filter(|_| settings.record);
     if unattributed::is_cut_short(main) {
@@ -119,22 +122,29 @@ fn add_held(run: &mut Run, folder: &Path, main: &Seen, settings: &Settings) {
 
 /// What was decided by values that are not known, or modelled.
 fn add_decisions(run: &mut Run, process: &Process) {
-    let decisions = process.decisions.iter().map(Decision::from);
+    let decisions = process.decisions.iter().map(decision);
     (run.modelled, run.decisions) = decisions.partition(|decision| decision.why == "modelled");
     run.warnings.extend(all_decided(&run.decisions));
     run.notes.extend(can_be_said(run));
     run.notes.extend(run.modelled.first().map(|first| modelled(first, run.modelled.len())));
 }
 
-/// All bytes that the processes of a run ever allocated on cards, and how many steps they took.
-pub(crate) fn allocations(folder: &Path) -> Vec<(u64, u64)> {
+/// All bytes that the processes of a run ever allocated on cards, and how many steps they took; `None` if one of
+/// them left what cannot be read.
+pub(crate) fn allocations(folder: &Path) -> Option<Vec<(u64, u64)>> {
     let process = |seen: &Seen| {
         let process = seen.process.as_ref()?;
         Some((process.devices.iter().map(|device| device.total_bytes).sum(), process.steps_of_all))
     };
-    let mut all: Vec<(u64, u64)> = read_all(folder).iter().filter_map(process).collect();
+    let left = Left::read(folder);
+    let mut all: Vec<(u64, u64)> = left.all.iter().filter_map(process).collect();
     all.sort_unstable();
-    all
+    left.unread.is_empty().then_some(all)
+}
+
+/// What the processes of a run left that cannot be read, as sentences.
+pub(crate) fn unread(folder: &Path) -> Vec<String> {
+    Left::read(folder).unread
 }
 
 /// What is unknown moves nothing: that is said once instead of line by line.
@@ -156,7 +166,7 @@ pub(crate) fn settle(run: &mut Run) {
 
 /// Recordings of a run's folder; that of the process that used its card most comes first.
 pub(crate) fn recordings(folder: &Path) -> Vec<PathBuf> {
-    let of_main = read_all(folder).first().map(|main| folder.join(held::file_of(main)));
+    let of_main = Left::read(folder).all.first().map(|main| folder.join(held::file_of(main)));
     let mut all: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     all.retain(|path| path.extension().is_some_and(|kind| kind == "fathom"));
@@ -255,7 +265,7 @@ fn refusal_that_ended(seen: &Seen) -> Option<OutOfMemory> {
             tried_bytes: seen.page.devices[seen.device().0].refused_bytes,
             file: end.file.clone().map(from_here),
             line: end.line,
-            message: end.message.clone(),
+            message: end.message.clone().unwrap_or_default(),
             ..OutOfMemory::default()
         });
     }
@@ -278,7 +288,7 @@ fn refusal_that_ended(seen: &Seen) -> Option<OutOfMemory> {
             .or_else(|| refusal.file.clone())
             .map(from_here),
         line: uncaught.and_then(|end| end.line).or(refusal.line),
-        message: uncaught.map(|end| end.message.clone()).unwrap_or_default(),
+        message: uncaught.and_then(|end| end.message.clone()).unwrap_or_default(),
         shortage: None,
     })
 }
@@ -314,8 +324,9 @@ fn failure(ended: &Ended, all: &[Seen], stopped: bool) -> Option<String> {
     let exception = all.iter().filter_map(Seen::end).find(|end| end.kind == "exception");
     Some(match exception {
         Some(end) => {
-            let message = end.message.lines().next().unwrap_or_default();
-            format!("{}: {message} ({how})", end.exception)
+            let message =
+                end.message.iter().flat_map(|text| text.lines()).next().unwrap_or_default();
+            format!("{}: {message} ({how})", end.exception.as_deref().unwrap_or_default())
         }
         None => how,
     })
@@ -326,11 +337,10 @@ fn peak_of(seen: &Seen) -> Peak {
     let device = seen
         .process
         .as_ref()
-        .and_then(|process| process.devices.iter().find(|d| d.device == index));
-    let moment = |moment: &Moment| PeakBytes {
-        bytes: moment.bytes,
-        phase: moment.phase.clone(),
-        step: moment.step,
+        .and_then(|process| process.devices.iter().find(|d| d.device == index as u64));
+    let moment = |moment: &Option<Moment>| {
+        let Moment { bytes, phase, step } = moment.clone().unwrap_or_default();
+        PeakBytes { bytes, phase, step }
     };
     let (page, nccl_bytes) = (&seen.page.devices[index], seen.page.devices[index].nccl);
     let by_card = PeakBytes { bytes: page.peak.saturating_sub(nccl_bytes), ..PeakBytes::default() };
@@ -359,8 +369,8 @@ fn peak_of(seen: &Seen) -> Peak {
     }
 }
 
-fn card_of(card: &gpus::Card, targets: &[String]) -> report::Card {
-    report::Card {
+fn card_of(card: &gpus::Card, targets: &[String]) -> study::Card {
+    study::Card {
         name: card.name.to_owned(),
         title: crate::card::title(card),
         memory_bytes: card.memory_bytes,
@@ -384,7 +394,7 @@ fn cudnn_text(version: u64) -> String {
 fn software_of(process: &Process) -> Software {
     Software {
         torch: process.torch.clone(),
-        cuda: process.cuda.clone(),
+        cuda: process.cuda.clone().unwrap_or_default(),
         cudnn: cudnn_text(process.cudnn),
         python: process.python.clone(),
     }

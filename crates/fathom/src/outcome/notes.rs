@@ -1,10 +1,11 @@
 //! What the reader should know about the numbers of a run.
 
 use crate::settings::Settings;
-use report::Run;
+use study::Run;
 
 use super::cudnn_text;
-use super::files::{Process, Seen};
+use super::files::Seen;
+use contract::files::Process;
 
 pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String> {
     let mut notes = settings.notes.clone();
@@ -36,7 +37,7 @@ pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String>
         let names: Vec<&str> = main.page.notes.lines().take(8).collect();
         notes.push(format!("not simulated, answered with \"not supported\": {}", names.join(", ")));
     }
-    if run.peak.is_some() && process.is_none() {
+    if run.peak.is_some() && process.is_none() && !main.is_unread {
         notes.push(
             "the script's Python was not reached: only the card's own count is known".to_owned(),
         );

@@ -1,21 +1,11 @@
 //! One card, several processes: who held how much of it when most was held.
 
-use std::fs;
-use std::path::Path;
+use anatomy::Known;
+use contract::cards::PeakReading;
+use study::{OutOfMemory, Peak, Process, Run};
 
-use anatomy::{Anatomy, Entry, Known};
-use cuda_abi::cards::{FILE, PeakReading};
-use report::{OutOfMemory, Peak, Process, Run};
-
-use super::files::Seen;
+use super::files::{Left, Seen};
 use crate::session::Ended;
-
-/// The card of which most was held at once, by its number in the machine.
-pub(super) fn fullest_card(folder: &Path) -> Option<(usize, PeakReading)> {
-    let peaks = PeakReading::parse(&fs::read(folder.join(FILE)).ok()?)?;
-    let fullest = peaks.into_iter().enumerate().rev().max_by_key(|(_, peak)| peak.bytes)?;
-    Some(fullest).filter(|(_, peak)| peak.bytes != 0)
-}
 
 /// What the process held when the card was fullest, its context included.
 pub(super) fn share_of(seen: &Seen, peak: &PeakReading) -> u64 {
@@ -24,13 +14,13 @@ pub(super) fn share_of(seen: &Seen, peak: &PeakReading) -> u64 {
 }
 
 /// The card's own peak takes the place of the process's; every process that used it gets a row.
-pub(super) fn sum_up(peak: Option<&mut Peak>, folder: &Path, all: &[Seen]) -> Vec<Process> {
-    let (Some(peak), Some((card, fullest))) = (peak, fullest_card(folder)) else {
+pub(super) fn sum_up(peak: Option<&mut Peak>, left: &Left) -> Vec<Process> {
+    let (Some(peak), Some((card, fullest))) = (peak, &left.fullest) else {
         return Vec::new();
     };
     peak.device_bytes = peak.device_bytes.max(fullest.bytes);
     peak.contexts = fullest.shares.len().max(1) as u64;
-    all.iter().filter_map(|seen| row(seen, card, &fullest)).collect()
+    left.all.iter().filter_map(|seen| row(seen, *card, fullest)).collect()
 }
 
 fn row(seen: &Seen, card: usize, fullest: &PeakReading) -> Option<Process> {
@@ -61,11 +51,15 @@ pub(super) fn refused_context(all: &[Seen], ended: &Ended) -> Option<OutOfMemory
     })
 }
 
-/// What the other processes held when the card was fullest, as far as it was beside the main one's peak.
-pub(super) fn others(run: &Run) -> u64 {
-    let (Some(peak), Some(card)) = (&run.peak, &run.card) else { return 0 };
+/// What the other processes held when the card was fullest, as far as it was beside the main one's peak, and how
+/// that is known.
+pub(super) fn others(run: &Run) -> (u64, Known) {
+    let (Some(peak), Some(card)) = (&run.peak, &run.card) else { return Default::default() };
     let held: u64 = run.processes.iter().skip(1).map(|process| process.bytes).sum();
-    held.min(card.available_bytes().saturating_sub(peak.process_bytes))
+    let bytes = held.min(card.available_bytes().saturating_sub(peak.process_bytes));
+    // Both moments are the same if this process was at its own peak when the card was at its.
+    let is_same = run.processes.first().is_some_and(|main| main.bytes == peak.process_bytes);
+    (bytes, if is_same { Known::Measured } else { Known::Modelled })
 }
 
 /// Memory with which each process certainly gets on: what the main one can do with, beside the most that
@@ -74,23 +68,4 @@ pub(super) fn enough(run: &Run, main: u64) -> u64 {
     let most: u64 = run.processes.iter().skip(1).map(|process| process.peak_bytes).sum();
     let in_use = run.peak.as_ref().map_or(u64::MAX, |peak| peak.device_bytes);
     (main + most).min(in_use)
-}
-
-/// The ledger takes all that is not this process's memory for its context: others get a row of their own.
-pub(super) fn add_to_ledger(anatomy: &mut Anatomy, run: &Run) {
-    let bytes = others(run);
-    if bytes == 0 {
-        return;
-    }
-    let is_whole = run.peak.as_ref().is_some_and(|peak| {
-        run.processes.first().is_some_and(|main| main.bytes == peak.process_bytes)
-    });
-    let refusal = anatomy.out_of_memory.as_mut().map(|refusal| &mut refusal.at);
-    for at in [&mut anatomy.allocated_peak, &mut anatomy.reserved_peak].into_iter().chain(refusal) {
-        let Some(place) = at.ledger.iter().position(|row| row.name == "context") else { continue };
-        at.ledger[place].bytes = at.ledger[place].bytes.saturating_sub(bytes);
-        // Both moments are the same if this process was at its own peak when the card was at its.
-        let known = if is_whole { Known::Measured } else { Known::Modelled };
-        at.ledger.insert(place, Entry { name: "others", bytes, known, depth: 1 });
-    }
 }

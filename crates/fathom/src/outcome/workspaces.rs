@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cuda_abi::work::Work;
-use report::Workspace;
+use contract::work::Work;
+use study::Workspace;
 
 use super::files::Seen;
 

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::Result;
+use contract::files::{FOLDER_SCHEMA as MARK, OWNER_FILE as OWNER};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -21,12 +22,6 @@ use crate::place;
 
 /// All our folders are called so.
 const PREFIX: &str = "fathom-";
-
-/// The owner's file.
-const OWNER: &str = "owner";
-
-/// Its first line.
-const MARK: &str = "fathom.folder/1";
 
 /// A run leaves at least this much, status pages and what processes say of themselves.
 const ROOM: usize = 64 << 10;
@@ -131,7 +126,7 @@ fn left(folder: &Path) -> Option<File> {
 
 /// Processes of a run whose owner and keeper were both killed: the folder is in their environment.
 fn end_processes_of(folder: &Path) {
-    let mut variable = format!("{}=", cuda_abi::environment::RUN).into_bytes();
+    let mut variable = format!("{}=", contract::environment::RUN).into_bytes();
     variable.extend(folder.as_os_str().as_encoded_bytes());
     let is_of_run = |pid: u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();

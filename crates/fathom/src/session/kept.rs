@@ -6,7 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cuda_abi::status;
+use contract::files::{File as _, Process, Unanswered, Waits};
+use contract::status;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -16,8 +17,7 @@ use crate::error::Hinted;
 const RANK: &str = "rank-";
 const RANK_MARK: &str = "fathom-rank";
 
-/// How doorway and report begin their files.
-const PROCESS_MARK: &[u8] = b"{\"schema\": \"fathom.process/1\"";
+/// How a report begins.
 const REPORT_MARK: &[u8] = b"{\n  \"schema\": \"fathom.report/1\"";
 
 /// How every page of the phantom begins.
@@ -132,8 +132,8 @@ fn known_by(name: &str) -> Option<fn(&[u8], u64) -> bool> {
         ["phantom", "cards"] => {
             Some(|start, _| start.starts_with(OURS) || start.iter().all(|byte| *byte == 0))
         }
-        ["process", pid, "json"] | ["process", pid, "json", "new"] if is_number(pid) => {
-            Some(|start, length| length == 0 || start.starts_with(PROCESS_MARK))
+        [Process::KIND, pid, "json"] | [Process::KIND, pid, "json", "new"] if is_number(pid) => {
+            Some(|start, length| length == 0 || start.starts_with(Process::mark().as_bytes()))
         }
         ["recording", pid, device, "fathom"] if is_number(pid) && is_number(device) => {
             Some(|start, length| length == 0 || start.starts_with(recording::file::MAGIC))
@@ -152,7 +152,8 @@ fn is_page(start: &[u8], length: u64) -> bool {
 fn is_rank(folder: &Path) -> bool {
     let is_left_by_rank = |path: PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_note = name.starts_with("waits.") || name.starts_with("unanswered.");
+        let kind = name.split('.').next().unwrap_or_default();
+        let is_note = [Waits::KIND, Unanswered::KIND].contains(&kind);
         name == RANK_MARK || is_note || is_in_the_way(&path) == Some(true)
     };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

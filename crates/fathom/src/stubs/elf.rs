@@ -2,6 +2,9 @@
 //! the functions it wants and gives. Only headers and dynamic tables are read, never the code, so
 //! half a gigabyte costs milliseconds.
 
+// What is read here may come from anyone.
+#![warn(clippy::unwrap_used, clippy::indexing_slicing)]
+
 use std::fs::File;
 use std::path::Path;
 

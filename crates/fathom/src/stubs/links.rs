@@ -14,7 +14,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use super::{Fnv, file_name};
+use super::file_name;
+use crate::cache::hash;
 
 /// Makes a link for every stub that has a version in its name, and gives their folder; of two versions the
 /// one of this `cuda` counts. A link leads to the library of an installed package where there is one:
@@ -23,7 +24,7 @@ use super::{Fnv, file_name};
 /// Whether they could be made matters only to a script that compiles something, so a folder that cannot
 /// be written is no error: the linker says what it misses.
 pub(crate) fn link(stubs: &[PathBuf], packages: &[PathBuf], cuda: Option<u32>) -> Option<PathBuf> {
-    let folder = stubs.first()?.parent()?.join(format!("links-{:016x}", hash(packages)));
+    let folder = stubs.first()?.parent()?.join(format!("links-{}", key(packages)));
     let _ = fs::create_dir(&folder);
     let mut chosen: BTreeMap<&str, &PathBuf> = BTreeMap::new();
     for stub in stubs {
@@ -40,13 +41,9 @@ pub(crate) fn link(stubs: &[PathBuf], packages: &[PathBuf], cuda: Option<u32>) -
     Some(folder)
 }
 
-fn hash(packages: &[PathBuf]) -> u64 {
-    let mut hash = Fnv::default();
-    for package in packages {
-        hash.write(package.as_os_str().as_bytes());
-        hash.write(&[0]);
-    }
-    hash.0
+fn key(packages: &[PathBuf]) -> String {
+    let packages: Vec<&[u8]> = packages.iter().map(|path| path.as_os_str().as_bytes()).collect();
+    hash(&packages.join(&0))
 }
 
 /// `libcudart.so` and `13` of `libcudart.so.13`; `None` if there is no version to leave out.

@@ -31,6 +31,7 @@ use std::time::Duration;
 pub(crate) use self::links::link;
 use self::scan::LibraryFile;
 use self::write::{REFUSE, Stub};
+use crate::cache::hash;
 
 /// Part of every key: a change of what is written must not meet files of an older form.
 const FORMAT: u64 = 1;
@@ -161,20 +162,19 @@ fn key(phantom: &Path, libraries: &[LibraryFile]) -> Result<String, Error> {
         Ok(metadata) => LibraryFile::new(phantom.into(), 0, &metadata),
         Err(source) => return Err(Error::Read { path: phantom.into(), source }),
     };
-    let mut hash = Fnv::default();
-    hash.write(&FORMAT.to_le_bytes());
+    let mut key = FORMAT.to_le_bytes().to_vec();
     for soname in scan::ALWAYS.iter().chain(needed_without_scan()) {
-        hash.write(soname.as_bytes());
+        key.extend(soname.as_bytes());
     }
     for file in [&phantom].into_iter().chain(libraries) {
         let (seconds, nanoseconds) = file.modified;
-        hash.write(file.path.as_os_str().as_bytes());
-        hash.write(&[0]);
-        hash.write(&file.size.to_le_bytes());
-        hash.write(&seconds.to_le_bytes());
-        hash.write(&nanoseconds.to_le_bytes());
+        key.extend(file.path.as_os_str().as_bytes());
+        key.push(0);
+        key.extend(file.size.to_le_bytes());
+        key.extend(seconds.to_le_bytes());
+        key.extend(nanoseconds.to_le_bytes());
     }
-    Ok(format!("{:016x}", hash.0))
+    Ok(hash(&key))
 }
 
 /// Returns the name and the bytes of every stub, the refusing library first.
@@ -209,7 +209,7 @@ fn load(folder: &Path) -> Option<Vec<PathBuf>> {
         let (checksum, name) = line.split_once(' ')?;
         let path = folder.join(name);
         let bytes = fs::read(&path).ok()?;
-        (checksum == self::checksum(&bytes)).then_some(path)
+        (checksum == hash(&bytes)).then_some(path)
     };
     stubs.map(intact).collect()
 }
@@ -223,7 +223,7 @@ fn store(folder: &Path, stubs: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>, Err
     for (name, bytes) in stubs {
         let path = folder.join(name);
         replace(&path, bytes)?;
-        writeln!(manifest, "{} {name}", checksum(bytes)).expect("a string takes any text");
+        writeln!(manifest, "{} {name}", hash(bytes)).expect("a string takes any text");
         paths.push(path);
     }
     manifest.push_str(MANIFEST_END);
@@ -260,30 +260,6 @@ fn sweep_drafts(folder: &Path) {
     }
 }
 
-fn checksum(bytes: &[u8]) -> String {
-    let mut hash = Fnv::default();
-    hash.write(bytes);
-    format!("{:016x}", hash.0)
-}
-
 fn file_name(path: &Path) -> Option<&str> {
     path.file_name().and_then(OsStr::to_str)
-}
-
-/// The 64-bit FNV-1a hash: the same in every build, which the standard library's hasher does not
-/// promise.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Fnv {
-        Fnv(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
 }

@@ -5,6 +5,9 @@
 //! `libcurl.so.4`, or a refusal in place of another package's `nvte_…` function, breaks programs
 //! that worked, so both rules below are narrow.
 
+// What is read here may come from anyone.
+#![warn(clippy::unwrap_used, clippy::indexing_slicing)]
+
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,8 @@
 //! Texts about memory: messages, tables, figures that do not agree.
 
+// What is read here may come from anyone.
+#![warn(clippy::unwrap_used, clippy::indexing_slicing)]
+
 mod arguments;
 mod config;
 mod seek;

@@ -10,8 +10,8 @@ use oom::Amount;
 use recording::{Event, Recording};
 use report::oom::{Refused, Sought};
 
-use crate::dissect::from_here;
 use crate::error::Hinted;
+use crate::here::from_here;
 use crate::launch::Launch;
 use crate::screen;
 use crate::session::{self, Folder};
@@ -89,6 +89,7 @@ fn settings(memory: Option<u64>) -> Settings {
         place: None,
         notes: Vec::new(),
         record: true,
+        keeps_source: false,
         baseline: None,
         margin: gate::DEFAULT_MARGIN,
         origins: Vec::new(),
@@ -99,7 +100,12 @@ fn settings(memory: Option<u64>) -> Settings {
 fn largest(folder: &Path) -> Option<Recording> {
     let files = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let files = files.filter(|path| path.extension().is_some_and(|ending| ending == "fathom"));
-    let recordings = files.filter_map(|path| recording::file::read(&fs::read(path).ok()?).ok());
+    let recordings = files.filter_map(|path| {
+        let bytes = fs::read(&path).map_err(|error| error.to_string());
+        let read =
+            bytes.and_then(|it| recording::file::read(&it).map_err(|error| error.to_string()));
+        read.map_err(|why| screen::say(&format!("fathom: `{}`: {why}", path.display()))).ok()
+    });
     recordings.max_by_key(|recording| recording.events.len())
 }
 

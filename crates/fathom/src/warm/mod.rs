@@ -15,8 +15,8 @@ use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
 use anyhow::Result;
-use cuda_abi::environment as name;
-use report::{Run, Verdict};
+use contract::environment as name;
+use study::{Run, Verdict};
 
 use self::server::{Answer, Request, Server};
 pub(crate) use self::words::take_apart;
@@ -28,6 +28,9 @@ use crate::settings::Settings;
 
 /// Trials at a time.
 const AT_ONCE: usize = 2;
+
+/// Characters of a line that cannot be read that are shown.
+const SHOWN: usize = 60;
 
 /// File of a trial's folder that takes what the script prints.
 const OUTPUT: &str = "output";
@@ -62,6 +65,8 @@ pub(crate) struct Trials {
     launch: Launch,
     server: Option<Server>,
     start: Option<Vec<String>>,
+    /// What the warm process said and nobody understood, as a sentence.
+    pub(crate) unread: Option<String>,
 }
 
 impl Trials {
@@ -74,7 +79,7 @@ impl Trials {
             let start = launch.command(&words.start, settings, &folder);
             Server::start(start, &place::doorway().ok()?.join("warm.py"), &words.rest)
         });
-        Ok(Trials { launch, server, start: apart.map(|words| words.start) })
+        Ok(Trials { launch, server, start: apart.map(|words| words.start), unread: None })
     }
 
     /// Whether trials are forked from a warm process, or were before a signal ended it.
@@ -182,7 +187,8 @@ impl Trials {
                 }
                 Ok(Answer::Ready { .. }) => {}
                 Err(true) => end_the_late(&running, jobs),
-                Err(false) => {
+                gone @ (Ok(Answer::Unread(_)) | Err(false)) => {
+                    self.unread = self.unread.take().or_else(|| unread(gone.ok()?));
                     self.server = None;
                     ended.extend(broken_off(&running, &waiting));
                     return ended;
@@ -216,6 +222,12 @@ impl Trials {
         }
         Ok(runs)
     }
+}
+
+fn unread(answer: Answer) -> Option<String> {
+    let Answer::Unread(line) = answer else { return None };
+    let line: String = line.chars().take(SHOWN).collect();
+    Some(format!("the warm process said what cannot be read (`{line}`): trials start Python anew"))
 }
 
 /// Trials without an answer. If a signal ended them, what they gave until then counts; else they are run again.

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use cuda_abi::environment as name;
+use contract::environment as name;
 use serde::{Deserialize, Serialize};
 
 use crate::session::{self, Running, Streams};
@@ -44,6 +44,9 @@ pub(crate) enum Answer {
     Started { number: usize, started: u32 },
     /// A trial ended, with this status of `wait`.
     Ended { number: usize, status: i32 },
+    /// A line that is none of these. Some trial's end may be lost with it: nothing more is heard.
+    #[serde(skip)]
+    Unread(String),
 }
 
 impl Answer {
@@ -76,9 +79,16 @@ impl Server {
         let running = session::start(&command, streams).ok()??;
         let (sender, answers) = channel();
         std::thread::spawn(move || {
+            let mut is_ready = false;
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                let Ok(answer) = serde_json::from_str(&line) else { continue };
-                if sender.send(answer).is_err() {
+                let answer = serde_json::from_str(&line).unwrap_or(Answer::Unread(line));
+                let is_unread = matches!(answer, Answer::Unread(_));
+                // Until it is ready, what Python's own start prints comes here too.
+                if is_unread && !is_ready {
+                    continue;
+                }
+                is_ready = true;
+                if sender.send(answer).is_err() || is_unread {
                     break;
                 }
             }

@@ -8,7 +8,7 @@ mod terminal;
 
 use crate::bytes;
 use crate::lines::visible;
-use crate::run::{Run, Verdict};
+use study::{Run, Verdict};
 
 pub use github::{Annotation, annotation};
 pub use json::json;
@@ -35,6 +35,7 @@ impl Check {
 
     fn word(&self) -> &'static str {
         match self.run.verdict {
+            Verdict::Fits if self.run.verdict_name() == "fits_if" => "fits if",
             Verdict::Fits => "fits",
             Verdict::DoesNotFit => "does not fit",
             Verdict::Grew => "grew",
@@ -94,7 +95,7 @@ impl Check {
             );
             reasons.extend(against.comparison.remarks.iter().cloned());
         }
-        let cause = self.run.findings.iter().find(|finding| finding.counted);
+        let cause = self.run.findings().iter().find(|finding| finding.counted);
         reasons.extend(
             cause.map(|cause| {
                 format!("largest cause: {}, {}", cause.title, bytes::text(cause.bytes))
@@ -107,7 +108,7 @@ impl Check {
     fn place(&self) -> Option<(&str, u64)> {
         let refusal = self.run.out_of_memory.as_ref();
         let refused = refusal.and_then(|refusal| Some((refusal.file.as_deref()?, refusal.line?)));
-        let anatomy = self.run.anatomy.as_ref();
+        let anatomy = self.run.anatomy();
         let raised = anatomy.and_then(|anatomy| anatomy.allocated_peak.raised_by.as_ref());
         let raised = raised.filter(|origin| !origin.file.is_empty());
         refused.or(raised.map(|origin| (origin.file.as_str(), u64::from(origin.line))))

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Fit;
+use crate::assumed::word;
 use crate::json::Unfinished;
 
 #[derive(Serialize)]
@@ -25,6 +26,8 @@ struct Report<'a> {
     remembered: usize,
     /// What ended the search before it was over: a plan that was not tried may be better.
     unfinished: Option<Unfinished<'a>>,
+    /// Where values were read that nobody knows, if some of what fits rests on them.
+    unknown_places: Option<&'a str>,
     wall_seconds: f64,
     notes: &'a [String],
     exit_code: u8,
@@ -32,7 +35,9 @@ struct Report<'a> {
 
 #[derive(Serialize)]
 struct Baseline<'a> {
+    /// Without an if.
     fits: bool,
+    verdict: &'static str,
     failure: Option<&'a str>,
     peak_allocated_bytes: u64,
     peak_reserved_bytes: u64,
@@ -43,7 +48,9 @@ struct Baseline<'a> {
 struct Plan {
     levers: Vec<Value>,
     label: &'static str,
+    /// Without an if.
     fits: bool,
+    verdict: &'static str,
     peak_allocated_bytes: u64,
     peak_reserved_bytes: u64,
     device_bytes: u64,
@@ -71,7 +78,8 @@ pub fn json(fit: &Fit) -> String {
         memory_bytes: fit.memory_bytes,
         used_bytes: fit.used_bytes,
         baseline: Baseline {
-            fits: answer.fits,
+            fits: answer.as_it_is == Verdict::Fits,
+            verdict: word(&answer.as_it_is),
             failure: match &baseline.verdict {
                 Verdict::Failed(why) => Some(why),
                 _ => None,
@@ -105,6 +113,7 @@ pub fn json(fit: &Fit) -> String {
         trials: fit.run,
         remembered: fit.remembered,
         unfinished: fit.unfinished.as_ref().map(Unfinished::of),
+        unknown_places: fit.unknown_places.as_deref(),
         wall_seconds: fit.wall_seconds,
         notes: &fit.notes,
         exit_code: fit.exit_code(),
@@ -117,7 +126,8 @@ fn plan(fit: &Fit, plan: &::fit::plan::Plan) -> Plan {
     Plan {
         levers: plan.levers.iter().map(lever).collect(),
         label: plan.label.name(),
-        fits: plan.fits,
+        fits: plan.verdict == Verdict::Fits,
+        verdict: word(&plan.verdict),
         peak_allocated_bytes: plan.peaks.allocated,
         peak_reserved_bytes: plan.peaks.reserved,
         device_bytes,

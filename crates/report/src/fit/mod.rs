@@ -6,7 +6,7 @@ mod terminal;
 
 use fit::plan::Answer;
 
-use crate::run::Unfinished;
+use study::Unfinished;
 
 pub use json::json;
 pub use patch::patch;
@@ -35,6 +35,8 @@ pub struct Fit {
     pub unfinished: Option<Unfinished>,
     /// From start to end.
     pub wall_seconds: f64,
+    /// Where values were read that nobody knows, if some of what fits rests on them.
+    pub unknown_places: Option<String>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
@@ -50,7 +52,7 @@ impl Fit {
         match self.answer.baseline.verdict {
             _ if self.unfinished.is_some() => 4,
             ::fit::Verdict::Failed(_) => 3,
-            _ if self.answer.fits || self.answer.chosen.is_some() => 0,
+            _ if self.answer.as_it_is.fits() || self.answer.chosen.is_some() => 0,
             _ => 1,
         }
     }

@@ -1,6 +1,5 @@
 //! The plans as text: the verdict, the plan to take and how, then the others.
 
-use ::fit::lever::PLAIN;
 use ::fit::plan::Plan;
 use ::fit::{Lever, Verdict};
 
@@ -8,10 +7,11 @@ use anstyle::Style;
 
 use super::patch::folded;
 use super::{Fit, patch};
+use crate::assumed::{condition, legend};
 use crate::bytes;
 use crate::lines::Lines;
-use crate::run::memory_text;
 use crate::terminal::Palette;
+use study::memory_text;
 
 /// Labels of this answer have no style.
 const PLAIN_LABEL: Style = Style::new();
@@ -37,7 +37,7 @@ pub fn terminal(fit: &Fit, palette: Palette) -> String {
     if let Some(plan) = answer.chosen.map(|index| &answer.plans[index]) {
         lines.section(PLAIN_LABEL, "do", patch(fit, plan).lines());
         lines.section(PLAIN_LABEL, "cost", [format!("{}, {}", plan.label, cost(plan))]);
-    } else if let (false, Some(index)) = (answer.fits, answer.tightest) {
+    } else if let (false, Some(index)) = (answer.as_it_is.fits(), answer.tightest) {
         let plan = &answer.plans[index];
         let tightest = format!(
             "{} without a limit, with {}; the card itself runs out of memory with it",
@@ -52,6 +52,9 @@ pub fn terminal(fit: &Fit, palette: Palette) -> String {
     }
     lines.section(PLAIN_LABEL, "causes", causes(fit));
     table(fit, &mut lines);
+    if let Some(places) = &fit.unknown_places {
+        lines.section(PLAIN_LABEL, "note", [legend(places)]);
+    }
     for (lever, reason) in &answer.not_applicable {
         lines.section(PLAIN_LABEL, "not", [format!("{lever}: {reason}")]);
     }
@@ -73,20 +76,34 @@ fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
     let answer = &fit.answer;
     let memory = format!("{} with {}", fit.card, memory_text(fit.memory_bytes, fit.used_bytes));
     let base = needs(fit, answer.baseline.peaks.reserved);
-    let (style, word, sentence) = match (&answer.baseline.verdict, answer.fits, answer.chosen) {
+    let (style, word, sentence) = match (&answer.baseline.verdict, &answer.as_it_is, answer.chosen)
+    {
         (Verdict::Failed(why), ..) => {
             (palette.bad, "SCRIPT FAILED", why.lines().next().unwrap_or_default().to_owned())
         }
         _ if fit.unfinished.is_some() => {
             (palette.bad, "INTERRUPTED", unfinished(fit, &memory, &base))
         }
-        (_, true, _) => (palette.good, "FITS AS IT IS", format!("{memory}: the run needs {base}")),
+        (_, Verdict::Fits, _) => {
+            (palette.good, "FITS AS IT IS", format!("{memory}: the run needs {base}"))
+        }
+        (_, Verdict::FitsIf, _) => {
+            let condition = condition(fit.unknown_places.as_deref());
+            let sentence = format!("{condition}: {memory}: as it is, the run needs {base}");
+            (palette.label, "FITS IF", sentence)
+        }
         (_, _, Some(index)) => {
             let plan = &answer.plans[index];
             let new = needs(fit, plan.peaks.reserved);
             let sentence =
                 format!("{memory}: {base} as it is, without a limit; {new} with {}", name(plan));
-            (palette.good, "FITS WITH A PLAN", sentence)
+            match plan.verdict {
+                Verdict::FitsIf => {
+                    let condition = condition(fit.unknown_places.as_deref());
+                    (palette.label, "FITS WITH A PLAN IF", format!("{condition}: {sentence}"))
+                }
+                _ => (palette.good, "FITS WITH A PLAN", sentence),
+            }
         }
         _ => {
             let sentence =
@@ -99,7 +116,7 @@ fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
 
 /// `by SIGINT after 40 s: 5 trials for … had ended`.
 fn unfinished(fit: &Fit, memory: &str, base: &str) -> String {
-    let how = fit.unfinished.as_ref().map(crate::run::Unfinished::how).unwrap_or_default();
+    let how = fit.unfinished.as_ref().map(study::Unfinished::how).unwrap_or_default();
     let as_it_is = match fit.answer.baseline.verdict {
         Verdict::NotRun => "not even the script as it is was run to its end".to_owned(),
         _ => format!("the run takes {base} as it is, without a limit; not all plans were tried"),
@@ -118,7 +135,8 @@ fn causes(fit: &Fit) -> Vec<String> {
         };
         let by_hand = cause.remedies.iter().filter(|(id, _)| !is_tried(id) && !needs_consent(id));
         // What was not tried yet need not be done by hand.
-        let is_open = answer.chosen.is_none() && !answer.fits && fit.unfinished.is_none();
+        let is_open =
+            answer.chosen.is_none() && !answer.as_it_is.fits() && fit.unfinished.is_none();
         for (_, change) in by_hand.filter(|_| is_open) {
             if !said.contains(&change) {
                 rows.push(format!("{:>10}  by hand: {change}", ""));
@@ -131,7 +149,7 @@ fn causes(fit: &Fit) -> Vec<String> {
 
 /// Whether it is a lever that was left out because it changes the training.
 fn needs_consent(id: &str) -> bool {
-    id == "freeze" || PLAIN.iter().any(|row| row.0 == id && row.1.needs_consent())
+    diagnose::remedies::find(id).is_some_and(|row| row.lever.is_some() && row.label.needs_consent())
 }
 
 /// Levers in words.
@@ -168,8 +186,8 @@ fn table(fit: &Fit, lines: &mut Lines) {
         "plans", "needs", "headroom", "cost", "label"
     ));
     // What fits comes first, as it would be chosen; then what comes nearest.
-    let mut shown: Vec<&Plan> = plans.iter().filter(|plan| plan.fits).collect();
-    let mut others: Vec<&Plan> = plans.iter().filter(|plan| !plan.fits).collect();
+    let mut shown: Vec<&Plan> = plans.iter().filter(|plan| plan.verdict.fits()).collect();
+    let mut others: Vec<&Plan> = plans.iter().filter(|plan| !plan.verdict.fits()).collect();
     others.sort_by_key(|plan| plan.peaks.reserved);
     shown.extend(others);
     for plan in shown.iter().take(SHOWN) {
@@ -182,7 +200,11 @@ fn table(fit: &Fit, lines: &mut Lines) {
         let cost = format!("+{:.0} %", 100.0 * (plan.cost_ratio - 1.0));
         lines.add(&format!(
             "{:9}{:>10}  {headroom:>10}  {cost:>6}  {:20} {}",
-            if plan.fits { "fits" } else { "" },
+            match plan.verdict {
+                Verdict::Fits => "fits",
+                Verdict::FitsIf => "fits if",
+                _ => "",
+            },
             bytes::text(needs),
             plan.label.name(),
             name(plan)

@@ -3,8 +3,6 @@
 use gate::{Change, Comparison, Kind};
 use serde::Serialize;
 
-use crate::run;
-
 #[derive(Serialize)]
 pub(super) struct Against<'a> {
     file: &'a str,
@@ -42,8 +40,8 @@ struct Module<'a> {
 }
 
 impl<'a> Against<'a> {
-    pub(super) fn of(against: &'a run::Against) -> Against<'a> {
-        let run::Against { file, comparison } = against;
+    pub(super) fn of(against: &'a study::Against) -> Against<'a> {
+        let study::Against { file, comparison } = against;
         let Comparison { kind, margin, allocated, reserved, device, categories, modules, remarks } =
             comparison;
         let module = |row: &'a gate::ModuleChange| Module {

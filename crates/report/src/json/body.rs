@@ -315,7 +315,7 @@ fn growth(anatomy: &Anatomy) -> Vec<Growth<'_>> {
 
 fn ledger(at: &Dissection) -> Vec<Entry> {
     let rows = at.ledger.iter().map(|row| Entry {
-        name: row.name,
+        name: row.part.name(),
         bytes: row.bytes,
         known: match row.known {
             Known::Measured => "measured",

@@ -52,16 +52,16 @@ struct OutOfMemory<'a> {
 
 /// The explanation as JSON, with a line break at the end.
 pub fn explain(explanation: &Explanation) -> String {
-    let anatomy = &explanation.anatomy;
+    let anatomy = &explanation.study.anatomy;
     let peak = &anatomy.allocated_peak;
-    let shortage = explanation.fragments.as_ref().and_then(|pieces| pieces.shortage.as_ref());
+    let shortage = explanation.study.fragments.as_ref().and_then(|pieces| pieces.shortage.as_ref());
     let report = Report {
         schema: "fathom.explain/1",
         file: &explanation.file,
-        device: explanation.device,
-        torch: &explanation.torch,
+        device: explanation.study.device,
+        torch: &explanation.study.torch,
         events: anatomy.events,
-        complete: explanation.complete,
+        complete: explanation.study.is_whole,
         peak: Peak {
             requested_bytes: peak.requested,
             allocated_bytes: peak.allocated,
@@ -71,7 +71,7 @@ pub fn explain(explanation: &Explanation) -> String {
             origin: peak.raised_by.as_ref().map(place).unwrap_or_default(),
         },
         body: Body::of(anatomy),
-        findings: findings(&explanation.findings),
+        findings: findings(&explanation.study.findings),
         answers: answers(&explanation.answers),
         out_of_memory: anatomy.out_of_memory.as_ref().map(|refusal| OutOfMemory {
             tried_bytes: refusal.tried_bytes,
@@ -80,8 +80,8 @@ pub fn explain(explanation: &Explanation) -> String {
             reason: shortage.map(why),
             held: Held::of(&refusal.at),
         }),
-        fragments: explanation.fragments.as_ref().map(Fragments::of),
-        notes: &explanation.notes,
+        fragments: explanation.study.fragments.as_ref().map(Fragments::of),
+        notes: &explanation.study.notes,
     };
     let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");
     text.push('\n');

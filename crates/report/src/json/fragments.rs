@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::fragments::{Fragments as Pieces, Pool, PoolUse, SettingsTrial, Shortage as Short};
 use crate::why::why;
+use study::fragments::{Fragments as Pieces, Pool, PoolUse, SettingsTrial, Shortage as Short};
 
 #[derive(Serialize)]
 pub(crate) struct Fragments<'a> {

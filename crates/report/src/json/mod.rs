@@ -17,10 +17,10 @@ use findings::{Answer, Finding, answers, findings};
 
 use crate::processes::JsonProcess;
 use crate::ranks::{self, JsonRank, JsonWorld};
-use crate::run::Run;
 use crate::terminal::headline;
 use crate::why::why;
 use crate::workspaces;
+use study::Run;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -133,7 +133,7 @@ struct Streams {
 }
 
 impl Deferred {
-    fn of(deferred: &crate::run::Deferred) -> Deferred {
+    fn of(deferred: &study::Deferred) -> Deferred {
         let streams = |[reserved_bytes, active_bytes]: [u64; 2], known| Streams {
             reserved_bytes,
             active_bytes,
@@ -175,7 +175,7 @@ pub(crate) struct Unfinished<'a> {
 }
 
 impl<'a> Unfinished<'a> {
-    pub(crate) fn of(unfinished: &'a crate::run::Unfinished) -> Unfinished<'a> {
+    pub(crate) fn of(unfinished: &'a study::Unfinished) -> Unfinished<'a> {
         Unfinished {
             reason: unfinished.verdict().name(),
             signal: unfinished.signal.as_deref(),
@@ -211,7 +211,7 @@ struct Decided<'a> {
 }
 
 impl<'a> Decided<'a> {
-    fn of(decision: &'a crate::Decision) -> Decided<'a> {
+    fn of(decision: &'a study::Decision) -> Decided<'a> {
         let (place, library) = (decision.place.as_ref(), decision.library.as_ref());
         Decided {
             operator: &decision.operator,
@@ -258,7 +258,7 @@ pub fn json(run: &Run) -> String {
     let (world, ranks) = run.ranks.as_ref().map(ranks::json).unzip();
     let report = Report {
         schema: "fathom.report/1",
-        verdict: run.verdict.name(),
+        verdict: run.verdict_name(),
         exit_code: run.exit_code,
         headline: headline(run),
         gpu: run.card.as_ref().map(|card| Gpu {
@@ -287,8 +287,8 @@ pub fn json(run: &Run) -> String {
         peak: peak(run),
         processes: run.processes.iter().map(JsonProcess::of).collect(),
         floor_bytes: run.floor_bytes,
-        body: run.anatomy.as_ref().map(Body::of).unwrap_or_default(),
-        findings: findings(&run.findings),
+        body: run.anatomy().map(Body::of).unwrap_or_default(),
+        findings: findings(run.findings()),
         answers: answers(&run.answers),
         out_of_memory: out_of_memory(run),
         budget_bytes: run.budget_bytes,
@@ -318,7 +318,7 @@ pub fn json(run: &Run) -> String {
         workspaces: workspaces::rows(run).into_iter().map(Workspace::of).collect(),
         world,
         ranks: ranks.unwrap_or_default(),
-        deferred_frees: run.deferred.as_ref().map(Deferred::of),
+        deferred_frees: run.deferred().as_ref().map(Deferred::of),
         warnings: &run.warnings,
         notes: &run.notes,
     };
@@ -328,7 +328,7 @@ pub fn json(run: &Run) -> String {
 }
 
 fn peak(run: &Run) -> Option<Peak<'_>> {
-    let anatomy = run.anatomy.as_ref();
+    let anatomy = run.anatomy();
     let cause = anatomy.and_then(|anatomy| anatomy.allocated_peak.raised_by.as_ref());
     run.peak.as_ref().map(|peak| Peak {
         requested_bytes: peak.requested.bytes,
@@ -349,7 +349,7 @@ fn peak(run: &Run) -> Option<Peak<'_>> {
 }
 
 fn out_of_memory(run: &Run) -> Option<OutOfMemory<'_>> {
-    let moment = run.anatomy.as_ref().and_then(|anatomy| anatomy.out_of_memory.as_ref());
+    let moment = run.anatomy().and_then(|anatomy| anatomy.out_of_memory.as_ref());
     run.out_of_memory.as_ref().map(|refusal| OutOfMemory {
         tried_bytes: refusal.tried_bytes,
         free_bytes: refusal.free_bytes,

@@ -3,6 +3,8 @@
 mod json;
 mod terminal;
 
+use study::settings_trials::{Floor, Trial};
+
 pub use json::json;
 pub use terminal::terminal;
 
@@ -81,51 +83,6 @@ pub struct Contradiction {
     pub what: String,
     /// Whether its block is listed.
     pub found: &'static str,
-}
-
-/// One row: a recording under some settings.
-#[derive(Clone, Debug, Default)]
-pub struct Trial {
-    /// `PYTORCH_CUDA_ALLOC_CONF`; empty for the defaults.
-    pub settings: String,
-    /// `set_per_process_memory_fraction`, where the settings need a limit.
-    pub memory_fraction: Option<f64>,
-    /// The recorded start was kept; else it was laid out anew, which is a model of it.
-    pub keeps_start: bool,
-    /// The request that was not met; `None` if all were.
-    pub refused: Option<Refused>,
-    /// `allocated_bytes.all.peak`
-    pub peak_allocated_bytes: u64,
-    /// `reserved_bytes.all.peak`
-    pub peak_reserved_bytes: u64,
-    /// Reserved and not in use at the reserved peak, when most is in use there.
-    pub fragmentation_bytes: u64,
-    /// `cudaMalloc` calls, or mappings.
-    pub segments_allocated: usize,
-    /// `cudaFree` calls, or unmappings.
-    pub segments_freed: usize,
-}
-
-/// A request that found no room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// Index of the event.
-    pub event: usize,
-    /// Bytes of the segment that was tried.
-    pub tried_bytes: u64,
-}
-
-/// The smallest memory on which every request is met; each was tried, and one byte less fails.
-#[derive(Clone, Debug, Default)]
-pub struct Floor {
-    /// Under the recorded settings.
-    pub own_bytes: Option<u64>,
-    /// There the blocks older than the trace are where they were recorded; else that is modelled.
-    pub keeps_start: bool,
-    /// Under the defaults of its torch.
-    pub default_bytes: Option<u64>,
-    /// Under the settings that need least, with their text.
-    pub best: Option<(String, u64)>,
 }
 
 /// What an allocator that knew the future would need, without a context.

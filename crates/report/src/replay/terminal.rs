@@ -3,8 +3,8 @@
 use crate::bytes;
 use crate::lines::Lines;
 use crate::replay::{Contradiction, Replay, Trial};
-use crate::run::memory_text;
 use crate::terminal::Palette;
+use study::memory_text;
 
 /// The whole report.
 pub fn terminal(replay: &Replay, palette: Palette) -> String {
@@ -207,7 +207,9 @@ fn notes(replay: &Replay, line: &mut impl FnMut(&str, &str)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::{Difference, Refused};
+    use study::settings_trials::Refused;
+
+    use crate::replay::Difference;
 
     fn lines(replay: &Replay) -> Vec<String> {
         terminal(replay, Palette::plain()).lines().map(str::to_owned).collect()

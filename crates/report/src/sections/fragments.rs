@@ -7,7 +7,7 @@
 use super::COLUMNS;
 use super::words::{begin, count, sentence};
 use crate::bytes;
-use crate::fragments::{Cell, Fragments, Pool, PoolUse, SegmentMap};
+use study::fragments::{Cell, Fragments, Pool, PoolUse, SegmentMap};
 
 /// Pools and segments on one screen.
 const POOLS: usize = 4;

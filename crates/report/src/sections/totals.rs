@@ -1,6 +1,6 @@
 //! The model's size, and the ledger from the card's total down.
 
-use anatomy::{Anatomy, Dissection, Entry, Known, Saved};
+use anatomy::{Anatomy, Dissection, Entry, Known, Part, Saved};
 
 use super::COLUMNS;
 use super::words::{count, wrap};
@@ -48,10 +48,10 @@ pub(super) fn ledger(anatomy: &Anatomy, at: &Dissection, is_full: bool) -> Vec<S
         }
         return rows;
     }
-    let card = most.ledger.iter().find(|row| row.depth == 0);
+    let card = most.ledger.iter().find(|row| row.part == Part::Card);
     let mut rows = card.map(|card| sum(card, &most.ledger, 1, "")).unwrap_or_default();
     let reserved = |at: &Dissection, when: &str| {
-        let whole = at.ledger.iter().find(|row| row.name == "reserved");
+        let whole = at.ledger.iter().find(|row| row.part == Part::Reserved);
         whole.map(|whole| sum(whole, &at.ledger, 2, when)).unwrap_or_default()
     };
     // What fills the card when most is in use says more than the moment at which the cache is largest.
@@ -65,12 +65,15 @@ pub(super) fn ledger(anatomy: &Anatomy, at: &Dissection, is_full: bool) -> Vec<S
 }
 
 fn sum(whole: &Entry, rows: &[Entry], depth: u8, when: &str) -> Vec<String> {
-    let parts = rows.iter().filter(|row| row.depth == depth && row.bytes != 0);
+    let parts = rows.iter().filter(|row| row.part.depth() == depth && row.bytes != 0);
     // What matters most comes first: what is used, then what is not.
-    let mut parts: Vec<String> =
-        parts.rev().map(|row| format!("{} {}", word(row.name), bytes::text(row.bytes))).collect();
+    let mut parts: Vec<String> = parts
+        .rev()
+        .map(|row| format!("{} {}", word(row.part.name()), bytes::text(row.bytes)))
+        .collect();
     if let Some(first) = parts.first_mut() {
-        *first = format!("{when}{} {} = {first}", word(whole.name), bytes::text(whole.bytes));
+        *first =
+            format!("{when}{} {} = {first}", word(whole.part.name()), bytes::text(whole.bytes));
     }
     wrap(&parts, " + ", COLUMNS)
 }
@@ -81,8 +84,8 @@ fn row(row: &Entry) -> String {
         Known::Modelled => "modelled",
         Known::Assumed => "assumed",
     };
-    let indent = "  ".repeat(usize::from(row.depth) + 1);
-    let name = format!("{indent}{}", word(row.name));
+    let indent = "  ".repeat(usize::from(row.part.depth()) + 1);
+    let name = format!("{indent}{}", word(row.part.name()));
     format!("{name:<34}{:>12}  {known}", bytes::text(row.bytes))
 }
 

@@ -7,6 +7,7 @@ use fit::grid::How;
 use serde::Serialize;
 
 use super::Sweep;
+use crate::assumed::word;
 use crate::json::Unfinished;
 
 #[derive(Serialize)]
@@ -22,6 +23,8 @@ struct Report<'a> {
     trials: Trials,
     /// What ended the sweep before it was over: points that are `not_run` are not known.
     unfinished: Option<Unfinished<'a>>,
+    /// Where values were read that nobody knows, if some of what fits rests on them.
+    unknown_places: Option<&'a str>,
     wall_seconds: f64,
     notes: &'a [String],
 }
@@ -57,6 +60,8 @@ struct Largest<'a> {
     gpu: &'a str,
     knob: &'a str,
     value: Option<i64>,
+    /// Whether that rests on values that nobody knows.
+    is_assumed: bool,
     others: BTreeMap<&'a str, &'a str>,
     peak_reserved_bytes: u64,
     device_bytes: u64,
@@ -71,6 +76,7 @@ struct Fewest<'a> {
     gpu: &'a str,
     others: BTreeMap<&'a str, &'a str>,
     ranks: Option<u64>,
+    is_assumed: bool,
 }
 
 #[derive(Serialize)]
@@ -124,6 +130,7 @@ pub fn json(sweep: &Sweep) -> String {
             .collect(),
         trials: Trials { run: sweep.run, remembered: sweep.remembered },
         unfinished: sweep.unfinished.as_ref().map(Unfinished::of),
+        unknown_places: sweep.unknown_places.as_deref(),
         wall_seconds: sweep.wall_seconds,
         notes: &sweep.notes,
     };
@@ -132,16 +139,14 @@ pub fn json(sweep: &Sweep) -> String {
 
 fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
     let names = sweep.knobs.iter().map(|knob| knob.name.as_str());
-    let (verdict, failure) = match &point.verdict {
-        Verdict::Fits => ("fits", None),
-        Verdict::DoesNotFit => ("does_not_fit", None),
-        Verdict::Failed(why) => ("script_failed", Some(why.as_str())),
-        Verdict::NotRun => ("not_run", None),
+    let failure = match &point.verdict {
+        Verdict::Failed(why) => Some(why.as_str()),
+        _ => None,
     };
     Point {
         values: names.zip(point.values.iter().map(String::as_str)).collect(),
         gpu: &sweep.cards[point.card].name,
-        verdict,
+        verdict: word(&point.verdict),
         failure,
         peak_allocated_bytes: point.peaks.allocated,
         peak_reserved_bytes: point.peaks.reserved,
@@ -156,7 +161,12 @@ fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
 
 fn fewest<'a>(sweep: &'a Sweep, row: &'a super::Fewest) -> Fewest<'a> {
     let others = row.others.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    Fewest { gpu: &sweep.cards[row.card].name, others: others.collect(), ranks: row.ranks }
+    Fewest {
+        gpu: &sweep.cards[row.card].name,
+        others: others.collect(),
+        ranks: row.ranks,
+        is_assumed: row.is_assumed,
+    }
 }
 
 fn largest<'a>(sweep: &'a Sweep, row: &'a super::Row) -> Largest<'a> {
@@ -165,6 +175,7 @@ fn largest<'a>(sweep: &'a Sweep, row: &'a super::Row) -> Largest<'a> {
         gpu: &card.name,
         knob: &row.knob,
         value: row.largest.value,
+        is_assumed: row.largest.is_assumed,
         others: row.others.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
         peak_reserved_bytes: row.largest.peaks.reserved,
         device_bytes: taken(&row.largest.peaks, card),

@@ -7,7 +7,7 @@ mod terminal;
 use fit::grid::Point;
 use fit::largest::Largest;
 
-use crate::run::Unfinished;
+use study::Unfinished;
 
 pub use json::json;
 pub use terminal::terminal;
@@ -69,6 +69,8 @@ pub struct Fewest {
     pub others: Vec<(String, String)>,
     /// How many cards; `None` if none of the worlds fits.
     pub ranks: Option<u64>,
+    /// Whether that rests on what was assumed of values that nobody knows.
+    pub is_assumed: bool,
 }
 
 /// The whole answer.
@@ -94,6 +96,8 @@ pub struct Sweep {
     pub unfinished: Option<Unfinished>,
     /// From start to end.
     pub wall_seconds: f64,
+    /// Where values were read that nobody knows, if some of what fits rests on them.
+    pub unknown_places: Option<String>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }

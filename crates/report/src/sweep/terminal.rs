@@ -6,10 +6,11 @@ use fit::grid::{How, Point};
 use anstyle::Style;
 
 use super::{Fewest, Row, Sweep};
+use crate::assumed::{condition, legend};
 use crate::bytes;
 use crate::lines::Lines;
-use crate::run::memory_text;
 use crate::terminal::Palette;
+use study::memory_text;
 
 /// The whole answer.
 pub fn terminal(sweep: &Sweep, palette: Palette) -> String {
@@ -69,7 +70,7 @@ fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> (Style, &'static str, 
     };
     let memory = bytes::text(card.memory_bytes);
     let rest = format!("{place}: {} {value} needs {needs} of {memory}{end}", row.knob);
-    (palette.good, "LARGEST", rest)
+    assumed_or_not(sweep, row.largest.is_assumed, palette, ("LARGEST", rest))
 }
 
 fn fewest(sweep: &Sweep, row: &Fewest, palette: Palette) -> (Style, &'static str, String) {
@@ -79,9 +80,25 @@ fn fewest(sweep: &Sweep, row: &Fewest, palette: Palette) -> (Style, &'static str
     match row.ranks {
         Some(ranks) => {
             let rest = format!("{place}: {ranks} cards are the fewest that fit, of those tried");
-            (palette.good, "FEWEST", rest)
+            assumed_or_not(sweep, row.is_assumed, palette, ("FEWEST", rest))
         }
         None => (palette.bad, "NONE", format!("{place}: no world that was tried fits")),
+    }
+}
+
+/// An answer, with its condition if it has one.
+fn assumed_or_not(
+    sweep: &Sweep,
+    is_assumed: bool,
+    palette: Palette,
+    (word, rest): (&'static str, String),
+) -> (Style, &'static str, String) {
+    match is_assumed {
+        true => {
+            let condition = condition(sweep.unknown_places.as_deref());
+            (palette.label, word, format!("{rest}, if {condition}"))
+        }
+        false => (palette.good, word, rest),
     }
 }
 
@@ -128,12 +145,17 @@ fn matrix(sweep: &Sweep, palette: Palette, lines: &mut Lines) {
             "~ predicted by a law that other runs follow; one such point per row was run to check it",
         );
     }
+    if let Some(places) = &sweep.unknown_places {
+        lines.add(&legend(places));
+    }
 }
 
 fn cell(point: &Point) -> &'static str {
     match (&point.verdict, point.how) {
         (Verdict::Fits, How::Run | How::Implied) => "fits",
         (Verdict::Fits, How::Predicted) => "~fits",
+        (Verdict::FitsIf, How::Run | How::Implied) => "fits if",
+        (Verdict::FitsIf, How::Predicted) => "~fits if",
         (Verdict::DoesNotFit, How::Run | How::Implied) => "–",
         (Verdict::DoesNotFit, How::Predicted) => "~–",
         (Verdict::Failed(_), _) => "failed",

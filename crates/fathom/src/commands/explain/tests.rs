@@ -2,9 +2,11 @@
 //! that cannot be.
 
 use report::Unfold;
-use report::fragments::Cause;
+use study::fragments::Cause;
 
 use super::*;
+
+const PIECES: Wants = Wants { fragments: true, floor: false, deferred: false, source: false };
 
 /// A segment of 100 MiB in which 12 MiB are kept, one of 120 MiB in which 90 MiB are kept; then
 /// 110 MiB are asked for.
@@ -72,7 +74,7 @@ map         46.0 MiB  ███████████████████�
 
 fn explained(text: &str) -> Explanation {
     let recording = recording::text::recording(text).unwrap();
-    explanation(&recording, Path::new("run.fathom")).unwrap()
+    explanation(recording, Path::new("run.fathom"), PIECES).unwrap()
 }
 
 fn shown(explanation: &Explanation) -> String {
@@ -87,7 +89,7 @@ fn a_request_that_failed_is_told_why() {
 
 #[test]
 fn a_remedy_is_named_only_if_its_replay_met_the_request() {
-    let shortage = |text: &str| explained(text).fragments.unwrap().shortage.unwrap();
+    let shortage = |text: &str| explained(text).study.fragments.unwrap().shortage.unwrap();
     let remedy = |text: &str| shortage(text).remedy().map(|trial| trial.settings.clone());
     assert_eq!(remedy(FAILED).as_deref(), Some("expandable_segments:True"));
     // With 20 MiB more it is too much for any settings, whatever else is free.
@@ -99,16 +101,31 @@ fn a_remedy_is_named_only_if_its_replay_met_the_request() {
 }
 
 #[test]
+fn a_setting_that_is_not_known_costs_no_owner() {
+    let known = explained(FAILED);
+    let newer = explained(&FAILED.replace("2.15.0", "2.99.0\nsettings speed:1"));
+    assert_eq!(
+        newer.study.notes[0],
+        "the allocator setting `speed` is not known to this version; replay agrees without it"
+    );
+    let tensors = |explanation: &Explanation| {
+        format!("{:?}", explanation.study.anatomy.allocated_peak.tensors)
+    };
+    assert_eq!(tensors(&newer), tensors(&known));
+    assert_ne!(tensors(&newer), "[]");
+}
+
+#[test]
 fn a_snapshot_of_a_real_card_is_drawn() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = root.join("tests/recorded/kdr2-t2-None_fwd-eager_bwd.pickle");
     let recording = load::choose(load::load(&path).unwrap(), &path, None).unwrap();
-    let explanation = explanation(&recording, Path::new("snapshot.pickle")).unwrap();
+    let explanation = explanation(recording, Path::new("snapshot.pickle"), PIECES).unwrap();
     let text = shown(&explanation);
     let drawn = &text[text.find("pools").unwrap()..text.find("note").unwrap()];
     assert_eq!(drawn, SNAPSHOT, "\n{drawn}");
-    let pieces = explanation.fragments.unwrap();
-    let peak = &explanation.anatomy.allocated_peak;
+    let pieces = explanation.study.fragments.unwrap();
+    let peak = &explanation.study.anatomy.allocated_peak;
     assert_eq!(pieces.pools.iter().map(|row| row.allocated_bytes).sum::<u64>(), peak.allocated);
     assert_eq!(pieces.pools.iter().map(|row| row.reserved_bytes).sum::<u64>(), peak.reserved);
     assert_eq!(pieces.segments.len(), 9);

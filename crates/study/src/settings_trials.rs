@@ -1,14 +1,60 @@
-//! The settings that `fathom replay` tries, and what came of each.
+//! A recording under other allocator settings, and what came of each.
 
 use allocator::{OnCard, Outcome, Requests, Settings, Start, Timeline};
 use recording::Event;
-use report::replay::{Floor, Refused, Trial};
 
 /// A row: the text of some settings, and the settings.
 #[derive(Clone, Debug)]
-pub(crate) struct Candidate {
-    pub(crate) conf: String,
-    pub(crate) settings: Settings,
+pub struct Candidate {
+    /// As in `PYTORCH_CUDA_ALLOC_CONF`.
+    pub conf: String,
+    /// What they mean.
+    pub settings: Settings,
+}
+
+/// One row: a recording under some settings.
+#[derive(Clone, Debug, Default)]
+pub struct Trial {
+    /// `PYTORCH_CUDA_ALLOC_CONF`; empty for the defaults.
+    pub settings: String,
+    /// `set_per_process_memory_fraction`, where the settings need a limit.
+    pub memory_fraction: Option<f64>,
+    /// The recorded start was kept; else it was laid out anew, which is a model of it.
+    pub keeps_start: bool,
+    /// The request that was not met; `None` if all were.
+    pub refused: Option<Refused>,
+    /// `allocated_bytes.all.peak`
+    pub peak_allocated_bytes: u64,
+    /// `reserved_bytes.all.peak`
+    pub peak_reserved_bytes: u64,
+    /// Reserved and not in use at the reserved peak, when most is in use there.
+    pub fragmentation_bytes: u64,
+    /// `cudaMalloc` calls, or mappings.
+    pub segments_allocated: usize,
+    /// `cudaFree` calls, or unmappings.
+    pub segments_freed: usize,
+}
+
+/// A request that found no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Index of the event.
+    pub event: usize,
+    /// Bytes of the segment that was tried.
+    pub tried_bytes: u64,
+}
+
+/// The smallest memory on which every request is met; each was tried, and one byte less fails.
+#[derive(Clone, Debug, Default)]
+pub struct Floor {
+    /// Under the recorded settings.
+    pub own_bytes: Option<u64>,
+    /// There the blocks older than the trace are where they were recorded; else that is modelled.
+    pub keeps_start: bool,
+    /// Under the defaults of its torch.
+    pub default_bytes: Option<u64>,
+    /// Under the settings that need least, with their text.
+    pub best: Option<(String, u64)>,
 }
 
 /// What is tried beside the recorded settings; each is left out where its torch does not have it.
@@ -26,7 +72,7 @@ const SHARE: f64 = 0.95;
 
 /// All rows: as recorded, as asked for, then those worth trying. None stands there twice, except that
 /// a start older than the trace makes the recorded settings a row of their own.
-pub(crate) fn candidates(
+pub fn candidates(
     recorded: &Candidate,
     asked: Option<Candidate>,
     starts_empty: bool,
@@ -62,14 +108,14 @@ fn start_of(row: usize) -> Start {
 }
 
 /// One row of the table.
-pub(crate) fn trial(requests: &Requests<'_>, rows: &[Candidate], row: usize) -> Trial {
+pub fn trial(requests: &Requests<'_>, rows: &[Candidate], row: usize) -> Trial {
     let OnCard { timeline, keeps_start } =
         requests.replay_on_card(&rows[row].settings, start_of(row));
     Trial { keeps_start, ..describe(requests, &rows[row], &timeline) }
 }
 
 /// A timeline as a row.
-pub(crate) fn describe(requests: &Requests<'_>, row: &Candidate, timeline: &Timeline) -> Trial {
+pub fn describe(requests: &Requests<'_>, row: &Candidate, timeline: &Timeline) -> Trial {
     let (taken, returned) = timeline.segment_counts();
     Trial {
         settings: row.conf.clone(),
@@ -98,7 +144,7 @@ fn refused(requests: &Requests<'_>, settings: &Settings, timeline: &Timeline) ->
 
 /// The smallest cards: of the recorded settings, of the defaults, and of the best row. Each is found by
 /// the rule by which `trial` judges its row.
-pub(crate) fn floor(requests: &Requests<'_>, rows: &[Candidate]) -> Floor {
+pub fn floor(requests: &Requests<'_>, rows: &[Candidate]) -> Floor {
     let Some(recorded) = rows.first() else { return Floor::default() };
     let own = &recorded.settings;
     let own_bytes = allocator::floor(requests, own, start_of(0));

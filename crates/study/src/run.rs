@@ -1,8 +1,11 @@
 //! What is known of a run when it is over.
 
-use crate::bytes;
+use anatomy::bytes;
+
+use crate::decision::{Decision, Most};
 use crate::fragments::Shortage;
 use crate::ranks::Ranks;
+use crate::study::Study;
 use crate::workspaces::Workspace;
 
 /// The answer to "will it fit".
@@ -24,7 +27,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// As in JSON.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Verdict::Fits => "fits",
             Verdict::DoesNotFit => "does_not_fit",
@@ -52,7 +55,7 @@ impl Unfinished {
     }
 
     /// `by SIGTERM after 8 s`.
-    pub(crate) fn how(&self) -> String {
+    pub fn how(&self) -> String {
         let after = match self.seconds {
             0.0 => "before it started".to_owned(),
             seconds if seconds < 10.0 => format!("after {seconds:.1} s"),
@@ -69,57 +72,6 @@ impl std::fmt::Display for Unfinished {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let what = if self.signal.is_some() { "interrupted" } else { "timed out" };
         write!(formatter, "{what} {}", self.how())
-    }
-}
-
-/// A size or a branch that depends on values which the phantom does not know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// The function that asked, as in `nonzero`.
-    pub operator: String,
-    /// The user's own line, if there is one.
-    pub place: Option<(String, u64)>,
-    /// The line of the library below it.
-    pub library: Option<(String, u64)>,
-    /// `unknown`; `dear`: it could be computed, and would take too long; or `modelled`.
-    pub why: String,
-    /// `least`, or `most`, that such values can lead to; `given` by `--assume`; `weights`: those of the first step, for later ones.
-    pub assumed: String,
-    /// How often.
-    pub count: u64,
-}
-
-/// What a run needs if values that nobody knows give the most.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Most {
-    /// `None` if it was not to be had.
-    pub device_bytes: Option<u64>,
-    /// Whether it went through.
-    pub fits: bool,
-    /// Every tensor had the same size: what is unknown moves nothing.
-    pub is_same: bool,
-    /// Why it did not, if memory was not the reason.
-    pub failure: Option<String>,
-}
-
-/// Functions that keep some of what they are given: from nothing to all of it.
-const KEEPING: [&str; 6] =
-    ["nonzero", "where", "__getitem__", "__setitem__", "masked_select", "argwhere"];
-
-impl Decision {
-    /// Whether the least and the most that it can give are known.
-    pub fn is_bounded(&self) -> bool {
-        KEEPING.contains(&self.operator.as_str()) && self.assumed != "given"
-    }
-}
-
-impl std::fmt::Display for Decision {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "`{}`", self.operator)?;
-        match self.place.as_ref().or(self.library.as_ref()) {
-            Some((file, line)) => write!(formatter, " at {file}:{line}"),
-            None => Ok(()),
-        }
     }
 }
 
@@ -227,7 +179,7 @@ impl Peak {
     }
 
     /// What this process held that PyTorch's statistics do not count.
-    pub(crate) fn uncounted_bytes(&self) -> u64 {
+    pub fn uncounted_bytes(&self) -> u64 {
         let counted = self.reserved.bytes + self.nccl_bytes + self.context_bytes;
         self.process_bytes.saturating_sub(counted)
     }
@@ -300,7 +252,7 @@ pub enum Fit {
 
 impl Fit {
     /// As in JSON.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Fit::Measured => "measured",
             Fit::Replayed => "replayed",
@@ -352,10 +304,8 @@ pub struct Run {
     pub peak: Option<Peak>,
     /// Processes that used this card, the one that the rest is about first.
     pub processes: Vec<Process>,
-    /// Who holds every byte; `None` if nothing was recorded.
-    pub anatomy: Option<anatomy::Anatomy>,
-    /// Root causes, the largest first.
-    pub findings: Vec<diagnose::Finding>,
+    /// What its recording shows; `None` if nothing was recorded.
+    pub study: Option<Study>,
     /// Remedies that were asked about.
     pub answers: Vec<diagnose::Answer>,
     /// The smallest card memory on which the run still completes, where it was searched for.
@@ -376,8 +326,6 @@ pub struct Run {
     pub fits_on: Vec<FitsOn>,
     /// In a world of several ranks: those that ran. The rest of this is about the worst of them.
     pub ranks: Option<Ranks>,
-    /// How the peak depends on the order of work; `None` if no free waited for another stream.
-    pub deferred: Option<Deferred>,
     /// Decisions of the script on values that nobody knows: something was assumed instead.
     pub decisions: Vec<Decision>,
     /// The same run with the most that such values can give, if it was tried.
@@ -388,4 +336,21 @@ pub struct Run {
     pub warnings: Vec<String>,
     /// What the reader should know about these numbers.
     pub notes: Vec<String>,
+}
+
+impl Run {
+    /// Who holds every byte, if that is known.
+    pub fn anatomy(&self) -> Option<&anatomy::Anatomy> {
+        self.study.as_ref().map(|study| &study.anatomy)
+    }
+
+    /// Root causes, the largest first.
+    pub fn findings(&self) -> &[diagnose::Finding] {
+        self.study.as_ref().map_or(&[], |study| &study.findings)
+    }
+
+    /// How the peak depends on the order of work, if a free waited for another stream.
+    pub fn deferred(&self) -> Option<Deferred> {
+        self.study.as_ref().and_then(|study| study.deferred)
+    }
 }

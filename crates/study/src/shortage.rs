@@ -1,12 +1,12 @@
 //! Why a request failed, and which allocator settings would have met it: tried, not guessed.
 
+use crate::fragments::{Cause, SettingsTrial, Shortage};
 use allocator::fragments::{Fragments, Reason, Shortage as Found};
 use allocator::{Requests, Settings, Timeline};
 use recording::{Event, Recording};
-use report::fragments::{Cause, SettingsTrial, Shortage};
 
-use crate::fragments::pool_use;
-use crate::trials::{self, Candidate};
+use crate::pieces::pool_use;
+use crate::settings_trials::{self, Candidate};
 
 /// No card has an exabyte: a file that says so must not make sums overflow.
 const MOST: u64 = 1 << 60;
@@ -78,7 +78,7 @@ fn trials(
         return Vec::new();
     }
     let recorded = Candidate { conf: recording.about.allocator_settings.clone(), settings: card };
-    let others = trials::candidates(&recorded, None, true).into_iter().skip(1);
+    let others = settings_trials::candidates(&recorded, None, true).into_iter().skip(1);
     // A limit of our own making is no remedy.
     let others = others.filter(|row| row.settings.memory_fraction.is_none());
     let tried = others.map(|row| SettingsTrial {

@@ -1,33 +1,45 @@
 //! How memory lies in pieces where it ran out, else at the allocated peak: worked out for the report.
 
-use allocator::Settings;
+// What is read here may come from anyone.
+#![warn(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use crate::fragments::{CELLS, Cell, Fragments, Pool, SegmentMap};
 use allocator::fragments::{self as pieces, PoolUse};
+use allocator::{Reproduction, Settings};
 use anatomy::Anatomy;
 use recording::{BlockState, Recording, Segment};
-use report::fragments::{CELLS, Cell, Fragments, Pool, SegmentMap};
 
 use crate::shortage::shortage;
 
 /// Pools and segments at the moment that is shown; `None` if the replay does not come to it.
-pub(crate) fn fragments(recording: &Recording, anatomy: &Anatomy) -> Option<Fragments> {
-    let settings = Settings::of(&recording.about).ok()?;
+pub(crate) fn fragments(
+    recording: &Recording,
+    settings: &Settings,
+    replayed: &Reproduction,
+    anatomy: &Anatomy,
+) -> Option<Fragments> {
     let refusal = anatomy.out_of_memory.as_ref();
     let shown = refusal.map_or(&anatomy.allocated_peak, |refusal| &refusal.at);
-    let found = match shown.time.checked_sub(1) {
-        Some(event) => pieces::at(recording, &settings, event).ok()?,
-        None => pieces::Fragments::of(allocator::start(recording, &settings)),
+    let event = shown.time.checked_sub(1);
+    let Reproduction { timeline, difference } = replayed;
+    if difference.as_ref().is_some_and(|it| event.is_some_and(|event| it.event <= event)) {
+        return None;
+    }
+    let found = match event {
+        Some(event) => pieces::after(recording, timeline, settings, event)?,
+        None => pieces::Fragments::of(timeline.start.clone()),
     };
-    let event = shown.time.checked_sub(1).filter(|_| refusal.is_some());
+    let event = event.filter(|_| refusal.is_some());
     Some(Fragments {
         pools: found.pools.iter().map(pool_use).collect(),
         segments: maps(&found.segments),
-        shortage: event.and_then(|event| shortage(recording, &settings, &found, event)),
+        shortage: event.and_then(|event| shortage(recording, settings, &found, event)),
     })
 }
 
 /// A row, for the report.
-pub(crate) fn pool_use(row: &PoolUse) -> report::fragments::PoolUse {
-    report::fragments::PoolUse {
+pub(crate) fn pool_use(row: &PoolUse) -> crate::fragments::PoolUse {
+    crate::fragments::PoolUse {
         pool: Pool { private: row.pool, large: row.large, stream: row.stream },
         segments: row.segments,
         reserved_bytes: row.reserved,
@@ -69,27 +81,29 @@ fn cells(segment: &Segment) -> Vec<Cell> {
     // Lengths are counted in parts of a byte, so that cells begin and end at whole numbers.
     let mut held = [[0u128; 3]; CELLS];
     for block in &segment.blocks {
-        let kind = match block.state {
-            BlockState::Allocated => 0,
-            BlockState::PendingFree => 1,
-            BlockState::Inactive => 2,
-        };
         let start = u128::from(block.address.saturating_sub(segment.address)) * count;
         let end = (start + u128::from(block.size) * count).min(size * count);
         let mut at = start;
         while at < end {
             let cell = at / size;
             let next = end.min((cell + 1) * size);
-            held[cell as usize][kind] += next - at;
+            if let Some([used, waiting, free]) = held.get_mut(cell as usize) {
+                let bytes = match block.state {
+                    BlockState::Allocated => used,
+                    BlockState::PendingFree => waiting,
+                    BlockState::Inactive => free,
+                };
+                *bytes += next - at;
+            }
             at = next;
         }
     }
-    let kinds = [Cell::Used, Cell::Waiting, Cell::Free];
-    let most = |held: &[u128; 3]| {
-        let largest = held.iter().max();
-        let kind = held.iter().position(|bytes| Some(bytes) == largest);
-        // What no block covers is nobody's.
-        if largest == Some(&0) { Cell::Free } else { kinds[kind.unwrap_or(2)] }
+    // What no block covers is nobody's.
+    let most = |&[used, waiting, free]: &[u128; 3]| match used.max(waiting).max(free) {
+        0 => Cell::Free,
+        largest if largest == used => Cell::Used,
+        largest if largest == waiting => Cell::Waiting,
+        _ => Cell::Free,
     };
     held.iter().map(most).collect()
 }

@@ -1,0 +1,26 @@
+//! What rests on values that nobody knows, in words.
+
+/// The verdict of a trial, for programs.
+pub(crate) fn word(verdict: &fit::Verdict) -> &'static str {
+    match verdict {
+        fit::Verdict::Fits => "fits",
+        fit::Verdict::FitsIf => "fits_if",
+        fit::Verdict::DoesNotFit => "does_not_fit",
+        fit::Verdict::Failed(_) => "script_failed",
+        fit::Verdict::NotRun => "not_run",
+    }
+}
+
+/// What it takes for an answer to hold that rests on values which nobody knows.
+pub(crate) fn condition(places: Option<&str>) -> String {
+    format!("what {} gives is as assumed", places.unwrap_or("a value"))
+}
+
+/// What `fits if` means below a table of trials, and what can be done.
+pub(crate) fn legend(places: &str) -> String {
+    format!(
+        "fits if {}: that is not known; `fathom run` says what was assumed, and `--assume FILE:LINE=NUMBER` says what \
+         is found there",
+        condition(Some(places))
+    )
+}

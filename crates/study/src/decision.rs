@@ -1,0 +1,119 @@
+//! Decisions of a script on values that nobody knows, and what a verdict over them rests on.
+
+use crate::run::{Fit, Run, Verdict};
+
+/// A size or a branch that depends on values which the phantom does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The function that asked, as in `nonzero`.
+    pub operator: String,
+    /// The user's own line, if there is one.
+    pub place: Option<(String, u64)>,
+    /// The line of the library below it.
+    pub library: Option<(String, u64)>,
+    /// `unknown`; `dear`: it could be computed, and would take too long; or `modelled`.
+    pub why: String,
+    /// `least`, or `most`, that such values can lead to; `given` by `--assume`; `weights`: those of the first step, for later ones.
+    pub assumed: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// What a run needs if values that nobody knows give the most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Most {
+    /// `None` if it was not to be had.
+    pub device_bytes: Option<u64>,
+    /// Whether it went through.
+    pub fits: bool,
+    /// Every tensor had the same size: what is unknown moves nothing.
+    pub is_same: bool,
+    /// Why it did not, if memory was not the reason.
+    pub failure: Option<String>,
+}
+
+/// Functions that keep some of what they are given: from nothing to all of it.
+const KEEPING: [&str; 6] =
+    ["nonzero", "where", "__getitem__", "__setitem__", "masked_select", "argwhere"];
+
+impl Decision {
+    /// Whether the least and the most that it can give are known.
+    pub fn is_bounded(&self) -> bool {
+        KEEPING.contains(&self.operator.as_str()) && self.assumed != "given"
+    }
+}
+
+impl std::fmt::Display for Decision {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "`{}`", self.operator)?;
+        match self.place.as_ref().or(self.library.as_ref()) {
+            Some((file, line)) => write!(formatter, " at {file}:{line}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What it rests on that a run fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestsOn {
+    /// On nothing that is unknown, or on nothing that moves the peak.
+    Nothing,
+    /// It fits with the least and with the most that unknown values can give, which needs so many bytes.
+    Range(u64),
+    /// It fits with the least, and runs out of memory with the most.
+    Little,
+    /// On what was assumed: the bounds are not known, or the most could not be tried.
+    Assumption,
+}
+
+impl Run {
+    /// What the verdict of a run that fits rests on: the one rule for reports, sweeps and plans.
+    pub fn rests_on(&self) -> RestsOn {
+        let is_bounded = self.decisions.iter().all(Decision::is_bounded);
+        match &self.most {
+            _ if self.decisions.is_empty() => RestsOn::Nothing,
+            Some(Most { is_same: true, .. }) => RestsOn::Nothing,
+            Some(Most { device_bytes: Some(most), fits: true, .. }) if is_bounded => {
+                RestsOn::Range(*most)
+            }
+            Some(Most { fits: false, failure: None, .. }) if is_bounded => RestsOn::Little,
+            _ => RestsOn::Assumption,
+        }
+    }
+
+    /// The verdict's name, as in JSON: what fits with what was assumed alone has another.
+    pub fn verdict_name(&self) -> &'static str {
+        let is_assumed = matches!(self.rests_on(), RestsOn::Little | RestsOn::Assumption);
+        match self.verdict {
+            Verdict::Fits if is_assumed => "fits_if",
+            verdict => verdict.name(),
+        }
+    }
+
+    /// Cards that have room for the most that unknown values can give; none where that is not known.
+    pub fn keep_cards_that_are_certain(&mut self) {
+        match self.rests_on() {
+            RestsOn::Nothing => {}
+            RestsOn::Range(most) => self.fits_on.retain(|card| {
+                // A replay knows the least alone.
+                most <= card.memory_bytes && card.known != Fit::Replayed
+            }),
+            RestsOn::Little | RestsOn::Assumption => self.fits_on.clear(),
+        }
+    }
+
+    /// Where values were read that nobody knows, in a few words.
+    pub fn unknown_places(&self) -> Option<String> {
+        places(self.decisions.iter().map(Decision::to_string).collect())
+    }
+}
+
+/// The first of several places, and how many there are besides.
+pub fn places(all: Vec<String>) -> Option<String> {
+    let first = all.first()?;
+    Some(match all.len() {
+        1 => first.clone(),
+        2 => format!("{first} and one other place"),
+        count => format!("{first} and {} other places", count - 1),
+    })
+}

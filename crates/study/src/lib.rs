@@ -1,0 +1,32 @@
+//! What a recording and a run show, as the nouns that all commands share.
+//!
+//! [`study()`] replays a [`recording::Recording`] once and gives a [`Study`]: anatomy, causes, pieces, the smallest card,
+//! late frees. A [`Run`] is a command that was run: its verdict, its peaks, and the study of its recording. Nothing
+//! here reads files or asks a clock, and nothing writes for people: that is `report`'s.
+//!
+//! - `study`: the replay and what follows; `agreement`: whether it is what was recorded;
+//! - [`mod@fragments`], `pieces`, `shortage`: how memory lies at one moment, and why a request found no room;
+//! - [`settings_trials`]: the same requests under other settings;
+//! - `run`, `ranks`, `workspaces`: what is known of a run; `decision`: what its verdict rests on.
+
+mod agreement;
+mod decision;
+pub mod fragments;
+mod names;
+mod pieces;
+mod ranks;
+mod run;
+pub mod settings_trials;
+mod shortage;
+mod study;
+mod workspaces;
+
+pub use agreement::note as agreement;
+pub use decision::{Decision, Most, RestsOn, places};
+pub use ranks::{Rank, Ranks};
+pub use run::{
+    Against, Card, Deferred, Fit, FitsOn, OutOfMemory, Peak, PeakBytes, Process, Run, Software,
+    Unattributed, Unfinished, Verdict, memory_text,
+};
+pub use study::{Context, Source, Study, Wants, study};
+pub use workspaces::Workspace;
