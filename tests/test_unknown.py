@@ -15,6 +15,13 @@ print("KEPT", len(kept))
 """
 LINE = 6
 COUNT = MASK.replace("print(", "count = int((layer.weight.grad > 0).sum())\nlast = torch.empty(count, 1000, device='cuda')\nprint(")
+# One part is what the other is not, and is counted.
+PARTED = MASK.split("kept =")[0] + """
+mask = layer.weight.grad.sum() * torch.arange(60000, device="cuda") > 0
+rest, kept = rows[~mask], rows[mask]
+wide = torch.empty(int(mask.sum()), 20000, device="cuda")
+print("PARTS", len(rest), len(kept), len(wide))
+"""
 KERNEL = """
 import torch, triton
 import triton.language as tl
@@ -40,6 +47,18 @@ import torch
 layer = torch.nn.Linear(1000, 1000).cuda()
 layer(torch.randn(200000, 1000).cuda()).square().sum().backward()
 last = torch.empty(1 << 28, device="cuda") if int((layer.weight.grad > 0).sum()) > 1000 else None
+"""
+# A function with a kernel for the card alone: the CPU cannot say what it reads, and no second run can.
+INSIDE = """
+import torch
+
+@torch.library.custom_op("mine::kept", mutates_args=(), device_types="cuda")
+def kept(x: torch.Tensor) -> torch.Tensor:
+    return x.new_zeros(int((x > 0).sum()))
+
+layer = torch.nn.Linear(1000, 1000).cuda()
+layer(torch.randn(200000, 1000).cuda()).square().sum().backward()
+rows = kept(layer.weight.grad)
 """
 FAILS = MASK + "assert len(kept) == 5, 'there must be five'\n"
 GIB = 1 << 30
@@ -83,6 +102,14 @@ def test_what_the_user_says_of_a_line_counts(run):
         assert done.returncode == 2 and f"--assume does not understand `{wrong}`" in done.stderr and "hint: " in done.stderr
 
 
+def test_a_mask_and_its_inverse_and_its_count_go_together(run):
+    report, done = run(PARTED)
+    assert "PARTS 60000 0 0" in done.stdout and {row["operator"] for row in report["decisions"]} == {"__getitem__"}
+    assert report["most"]["fits"] and report["headline"].startswith("FITS  ") and "needs between" in report["headline"]
+    report, done = run(PARTED, "--assume", "most")
+    assert "PARTS 0 60000 60000" in done.stdout
+
+
 def test_a_count_has_no_most(run):
     """It may be any number: that two of them fit says little."""
     report, _ = run(COUNT)
@@ -104,6 +131,14 @@ def test_what_an_extension_reads_by_itself_is_not_known(run):
     report, done = run(BELOW, "--assume", f"{place}=700")
     assert "READ 700" in done.stdout and report["decisions"][0]["assumed"] == "given"
     assert report["headline"].startswith("FITS IF  what `cudaMemcpy` at")
+
+
+def test_what_a_function_reads_inside_is_never_a_plain_answer(run):
+    """It would read zero in a second run too, and look as if it did not matter."""
+    report, done = run(INSIDE)
+    (decision,) = report["decisions"]
+    assert (decision["operator"].split(".")[0], decision["assumed"]) == ("kept", "zero") and "most" not in report
+    assert report["headline"].startswith("FITS IF  what `kept") and "zero was assumed" in done.stdout
 
 
 def test_a_branch_on_a_count_is_not_overlooked(run):

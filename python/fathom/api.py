@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
-from . import binary
+from . import binary, contract
 from .report import Report
 
 # How long a run gets between the request to end and its end.
@@ -66,7 +66,7 @@ def run(
     """
     for name in unknown:
         raise TypeError(no_option(name, callable(target)))
-    if "FATHOM_RUN" in os.environ:
+    if contract.RUN in os.environ:
         raise Error("fathom.run was called inside a run", 'in a script, put it under `if __name__ == "__main__":`')
     program = binary.find()
     if program is None:
@@ -122,13 +122,13 @@ def size(value: str | int | None) -> str | None:
 def temporary() -> tuple[str, IO[str]]:
     """A folder and its owner's lock: if this process is killed, the next run of fathom removes it (`session/folder.rs`)."""
     folder = tempfile.mkdtemp(prefix="fathom-api-")
-    owner = open(os.path.join(folder, "owner.new"), "w", encoding="utf-8")
+    owner = open(os.path.join(folder, f"{contract.OWNER_FILE}.new"), "w", encoding="utf-8")
     with contextlib.suppress(OSError):  # where files cannot be locked nothing is removed either
         fcntl.flock(owner, fcntl.LOCK_SH)
     with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as boot:
-        owner.write(f"fathom.folder/1\n{boot.read().strip()}\n{os.getpid()}\n")
+        owner.write(f"{contract.FOLDER_SCHEMA}\n{boot.read().strip()}\n{os.getpid()}\n")
     owner.flush()
-    os.rename(owner.name, os.path.join(folder, "owner"))
+    os.rename(owner.name, os.path.join(folder, contract.OWNER_FILE))
     return folder, owner
 
 

@@ -12,7 +12,7 @@ import signal
 import sys
 import types
 
-from . import native
+from . import contract, native
 from .guard import undisturbed
 
 # An error that comes again and again is noted once, and so many are at most.
@@ -198,7 +198,7 @@ def note(loss, place, error):
         now = moment()
     except Exception:
         now = {}
-    faults.append({**fault, **now})
+    faults.append(contract.fault(**fault, **now))
     try:
         print(f"fathom: {loss}: {fault['error']} ({fault['place']})", file=sys.stderr, flush=True)
     except Exception:  # closed, or replaced by the script

@@ -9,6 +9,8 @@ import os
 import re
 import sys
 
+from . import contract
+
 SEED = 67280421310721
 
 
@@ -38,7 +40,7 @@ def seed_cards():
 
 
 def is_off():
-    return os.environ.get("FATHOM_SEED") == "off"
+    return os.environ.get(contract.SEED) == "off"
 
 
 def may_be_seeded():

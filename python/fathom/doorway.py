@@ -8,6 +8,8 @@ first allocation.
 import os
 import sys
 
+from . import contract
+
 
 def open():
     """Go on when torch is imported: this runs in the middle of that."""
@@ -28,15 +30,15 @@ def ready():
     """Torch is there; the card is not used yet. What goes wrong in one part leaves the others alone."""
     from .border import DOORWAY
 
-    folder = os.environ.get("FATHOM_RUN")
+    folder = os.environ.get(contract.RUN)
     DOORWAY.contain("chance", follow_chance)
-    if os.environ.get("FATHOM_WORLD_SIZE"):
+    if os.environ.get(contract.WORLD_SIZE):
         join_world()
-    if os.environ.get("FATHOM_SOURCES") == "on" and folder:
+    if os.environ.get(contract.SOURCES) == "on" and folder:
         DOORWAY.contain("sources", note_sources, folder)
-    if os.environ.get("FATHOM_LEVERS"):
+    if os.environ.get(contract.LEVERS):
         DOORWAY.contain("levers", apply_levers, folder)
-    if os.environ.get("FATHOM_FLOPS") == "on" and folder:
+    if os.environ.get(contract.FLOPS) == "on" and folder:
         DOORWAY.contain("flops", count_flops, folder)
     DOORWAY.contain("the watch", wait_for_the_card)
 
@@ -58,7 +60,7 @@ def apply_levers(folder):
 
     from . import levers
 
-    levers.install(json.loads(os.environ["FATHOM_LEVERS"]), folder)
+    levers.install(json.loads(os.environ[contract.LEVERS]), folder)
 
 
 def count_flops(folder):
@@ -75,8 +77,8 @@ def wait_for_the_card():
 
     uncompiled.install(functions.hide_from)
     torch.cuda._lazy_call(DOORWAY.callback(watch_the_card))
-    with_values = os.environ.get("FATHOM_VALUES", "on") != "off"
-    if with_values or os.environ.get("FATHOM_RECORD", "on") != "off":
+    with_values = os.environ.get(contract.VALUES, "on") != "off"
+    if with_values or os.environ.get(contract.RECORD, "on") != "off":
         from . import values
 
         functions.install().compute_values(values.install() if with_values else None)
@@ -98,8 +100,8 @@ def watch_the_card():
     from . import chance, watch
 
     chance.seed_cards()
-    folder, steps = os.environ.get("FATHOM_RUN"), int(os.environ.get("FATHOM_STEPS") or 0)
-    watch.install(folder, steps, is_recording=os.environ.get("FATHOM_RECORD", "on") != "off")
+    folder, steps = os.environ.get(contract.RUN), int(os.environ.get(contract.STEPS) or 0)
+    watch.install(folder, steps, is_recording=os.environ.get(contract.RECORD, "on") != "off")
 
 
 def when_imported(spec, then):

@@ -22,11 +22,11 @@ def _same(x, *_, **__):
     return x.clone()
 
 
-def _typed(x, kind, *_, **__):
-    """`x.type(kind)`: a dtype, or a type of tensors, which may be one of the card's, or the name of such."""
-    if isinstance(kind, torch.dtype):
-        return x.to(kind, copy=True)
-    name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}"
+def _typed(x, dtype, *_, **__):
+    """`x.type(dtype)`: a dtype, or a type of tensors, which may be one of the card's, or the name of such."""
+    if isinstance(dtype, torch.dtype):
+        return x.to(dtype, copy=True)
+    name = dtype if isinstance(dtype, str) else f"{dtype.__module__}.{dtype.__name__}"
     return x.type(name.replace("torch.cuda.", "torch.")).clone()
 
 

@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from . import border
+from . import border, contract
 from .modules import Modules
 from .texts import as_json
 
@@ -50,8 +50,8 @@ class Counter(TorchDispatchMode):
 
     def write(self, folder, pid):
         if os.getpid() == pid:
-            with open(os.path.join(folder, f"flops.{pid}.json"), "w", encoding="utf-8") as file:
-                file.write(as_json({"flops": self.flops, "changing": sorted(self.changing)}))
+            with open(os.path.join(folder, contract.flops_file(pid)), "w", encoding="utf-8") as file:
+                file.write(as_json(contract.flops(flops=self.flops, changing=sorted(self.changing))))
 
 
 def versions(*values):

@@ -4,6 +4,8 @@ import importlib.machinery
 import importlib.util
 import os
 
+from . import contract
+
 NAME = "fathom_recorder"
 LIBRARY = f"lib{NAME}.so"
 
@@ -12,7 +14,7 @@ def find():
     """Where the library is: the launcher says so; without one it is in the package, or in the tree that was built."""
     package = os.path.dirname(os.path.abspath(__file__))
     root = os.path.dirname(os.path.dirname(package))
-    places = [os.environ.get("FATHOM_RECORDER"), f"{package}/lib/{LIBRARY}", f"{root}/{LIBRARY}"]
+    places = [os.environ.get(contract.RECORDER), f"{package}/lib/{LIBRARY}", f"{root}/{LIBRARY}"]
     places += [f"{root}/target/{profile}/{LIBRARY}" for profile in ("release", "debug")]
     for place in places:
         if place and os.path.isfile(place):

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from . import contract
+
 if TYPE_CHECKING:
     from .report import Report
 
-# Where the inner pytest says what came of the test.
-OUTCOME = "FATHOM_PYTEST_OUTCOME"
 OPTIONS = ("gpu", "memory", "used", "budget", "baseline", "margin", "steps", "timeout", "values", "record")
 FINDINGS = 1
 
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marked tests get another body, and no set-up of their own. On the phantom they are what they are."""
-    if "FATHOM_RUN" in os.environ:
+    if contract.RUN in os.environ:
         return
     for item in items:
         if item.get_closest_marker("fathom") is not None and isinstance(item, pytest.Function):
@@ -49,7 +49,7 @@ def run(item: pytest.Function) -> None:
     with tempfile.TemporaryDirectory(prefix="fathom-pytest-") as folder:
         outcome = os.path.join(folder, "outcome.json")
         try:
-            report = api.run(inner(item), cwd=item.config.invocation_params.dir, env={OUTCOME: outcome}, **options)
+            report = api.run(inner(item), cwd=item.config.invocation_params.dir, env={contract.PYTEST_OUTCOME: outcome}, **options)
         except api.Error as error:
             problem = error
         if os.path.exists(outcome):
@@ -61,7 +61,7 @@ def run(item: pytest.Function) -> None:
     if told.get("outcome") == "skipped":
         pytest.skip(told["text"])
     is_answer = report.verdict not in ("script_failed", "interrupted", "timed_out")
-    if is_answer and not report.fits:
+    if is_answer and report.exit_code:
         pytest.fail(words(report), pytrace=False)
     if not is_answer:
         pytest.fail(told.get("text") or f"{report.headline}\n{report.output}", pytrace=False)
@@ -113,14 +113,14 @@ def words(report: Report) -> str:
 
 def pytest_exception_interact(call: pytest.CallInfo[Any]) -> None:
     """On the phantom: what pytest catches is, to those who watch the process, what ends it."""
-    if OUTCOME in os.environ and "FATHOM_RUN" in os.environ and call.excinfo is not None:
+    if contract.PYTEST_OUTCOME in os.environ and contract.RUN in os.environ and call.excinfo is not None:
         sys.excepthook(call.excinfo.type, call.excinfo.value, call.excinfo.tb)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """On the phantom: tells the outer pytest of the first thing that went wrong, or of a skip."""
-    path = os.environ.get(OUTCOME)
-    if path is None or "FATHOM_RUN" not in os.environ or report.passed or os.path.exists(path):
+    path = os.environ.get(contract.PYTEST_OUTCOME)
+    if path is None or contract.RUN not in os.environ or report.passed or os.path.exists(path):
         return
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
     with open(path, "w", encoding="utf-8") as file:

@@ -1,15 +1,7 @@
 """What a script sees of the files around it: what it reads, looks for and lists. Fathom remembers a trial by this.
 
-Each process of a trial appends lines of JSON to `sources.<pid>`, a forked one to that of its parent:
-
-    ["read", path, size, time]      its content was read, as it was then; size and time are null if it is not there
-    ["installed", path, …]          the same for what the interpreter and its packages consist of
-    ["look", path, "missing"]       only looked for: `missing`, `folder`, `file SIZE`, `link TARGET`
-    ["list", path, names]           all names in a folder; null if there are too many
-    ["modules", path, names]        those that an import could take
-    ["made", path]                  the script made it: what it sees of it from now on is its own
-    ["beyond", why]                 something that no list of files tells
-    ["end"]                         the process came to its end: the list is whole
+Each process of a trial appends lines of JSON to `sources.<pid>`, a forked one to that of its parent; what they mean is
+in `docs/reference/files.md`.
 
 Only in a trial that was forked from the warm process is everything seen, since only there this is installed before the
 first line of the script.
@@ -26,7 +18,7 @@ import stat
 import sys
 import sysconfig
 
-from . import border
+from . import border, contract
 
 # A script that sees more files than this reads a data set: then it is not remembered.
 MOST = 20_000
@@ -61,10 +53,11 @@ SOURCES = border.Party("what the script reads is not known", ends=True, then=los
 def install(folder):
     """From now on what the script sees is noted."""
     global _file, _folder, _ignored
-    name = os.path.join(folder, f"sources.{os.getpid()}")
+    name = os.path.join(folder, contract.sources_file(os.getpid()))
     _file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     _folder = os.path.abspath(folder) + "/"
     _ignored = (*SYSTEM, os.path.dirname(os.path.realpath(__file__)) + "/")
+    write("schema", contract.SOURCES_SCHEMA)
     if "fathom_warm" in sys.modules:
         watch_looks()
     else:

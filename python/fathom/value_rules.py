@@ -192,6 +192,16 @@ def masked_select(values, func, args, kwargs):
     return values.with_answers([count], func, args, kwargs)
 
 
+def inverted(values, func, args, kwargs):
+    """Of a mask that may turn out to be unknown: what is then assumed of it holds for its inverse."""
+    result = values.note(func, args, kwargs)
+    x = args[0] if args else kwargs["input"]
+    are_masks = all(type(tensor) is T and tensor.dtype is torch.bool for tensor in (x, result))
+    if are_masks and result.is_cuda:
+        values.inverses.add(result, of=x)
+    return result
+
+
 def where(values, func, args, kwargs):
     """With a condition alone it asks for positions."""
     if len(args) == 1 and not kwargs:
@@ -331,6 +341,8 @@ def _table():
     add(counted, *both("bincount"))
     add(indexed, T.__getitem__, T.__setitem__)
     add(masked_select, *both("masked_select"))
+    for name in ("logical_not", "bitwise_not", "__invert__"):
+        add(inverted, *both(name))
     add(where, torch.where)
     add(one_hot, torch.nn.functional.one_hot)
     add(repeat_interleave, *both("repeat_interleave"))

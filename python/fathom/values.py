@@ -16,11 +16,12 @@ import sys
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import evaluate, functions, graph, inside, nested_rules, several_cards
+from . import contract, evaluate, functions, graph, inside, nested_rules, several_cards
 from . import value_rules as rules
 from .border import keep_theirs
 from .card_memory import allocated
 from .guard import undisturbed
+from .inverses import Inverses
 from .later import when_imported
 from .whose import is_library, is_ours
 
@@ -32,8 +33,8 @@ TINY_ELEMENTS = 1 << 16
 FRACTION, NUMBER, SHAPE = 2e-3, 0.5, 60.0
 
 # Seconds for all decisions of a process, and bytes of host memory for the values that wait for them.
-SECONDS = float(os.environ.get("FATHOM_VALUE_SECONDS") or 300)
-BYTES = int(os.environ.get("FATHOM_VALUE_BYTES") or 2 << 30)
+SECONDS = float(os.environ.get(contract.VALUE_SECONDS) or 300)
+BYTES = int(os.environ.get(contract.VALUE_BYTES) or 2 << 30)
 
 # A whole number that is not known has no most: this one is past the bounds that scripts compare counts with.
 LARGE = 1 << 20
@@ -46,8 +47,9 @@ class Values:
     def __init__(self):
         self.decisions = collections.Counter()
         self.modelled = collections.Counter()  # decisions by weights that stand for those of later steps
+        self.inverses = Inverses()
         self.is_reading = False  # what the script reads is answered here, not below
-        words = os.environ.get("FATHOM_ASSUME", "").split("\n")
+        words = os.environ.get(contract.ASSUME, "").split("\n")
         self.most = "most" in words
         self.given = dict(word.rsplit("=", 1) for word in words if "=" in word)  # "train.py:88" -> "1200"
 
@@ -111,15 +113,23 @@ class Values:
         number = self.given_at(places(sys._getframe(1))[0])
         self.decide(func, how, "given" if number is not None else None)
         with aside():
-            if number is not None and tensor.layout is torch.strided:
-                return chosen(tensor, number)
-            if not self.most or tensor.layout is not torch.strided:
+            if tensor.layout is not torch.strided:
                 return torch.zeros(tensor.shape, dtype=tensor.dtype, layout=tensor.layout)
-            if tensor.dtype is torch.bool or tensor.is_floating_point() or tensor.is_complex():
-                return torch.ones(tensor.shape, dtype=tensor.dtype)
-            if tensor.numel() == 1:
-                return torch.full(tensor.shape, min(LARGE, torch.iinfo(tensor.dtype).max), dtype=tensor.dtype)
-            return torch.arange(1, tensor.numel() + 1).reshape(tensor.shape).to(tensor.dtype)
+            assumed = self.least_or_most(tensor) if number is None else chosen(tensor, number)
+            if is_whole_mask(tensor):
+                self.ledger.set(tensor, assumed)  # its count, and what it is combined with, go with what it keeps
+            return assumed
+
+    def least_or_most(self, tensor):
+        if tensor.dtype is torch.bool:
+            return torch.full(tensor.shape, self.most != (tensor in self.inverses))
+        if not self.most:
+            return torch.zeros(tensor.shape, dtype=tensor.dtype)
+        if tensor.is_floating_point() or tensor.is_complex():
+            return torch.ones(tensor.shape, dtype=tensor.dtype)
+        if tensor.numel() == 1:
+            return torch.full(tensor.shape, min(LARGE, torch.iinfo(tensor.dtype).max), dtype=tensor.dtype)
+        return torch.arange(1, tensor.numel() + 1).reshape(tensor.shape).to(tensor.dtype)
 
     def compute(self, func, args, kwargs, seconds=SHAPE):
         """The same function of the same values, on the CPU; and whether these are known, not assumed."""
@@ -146,8 +156,8 @@ class Values:
         try:
             result = self.run(func, args, kwargs)
         except (RuntimeError, IndexError) as error:
-            if isinstance(error, torch.cuda.OutOfMemoryError):
-                raise
+            if isinstance(error, torch.cuda.OutOfMemoryError) or self.ledger.captures():
+                raise  # the script's: who captures a graph cannot read from the card
             result = None  # numbers that no kernel wrote did not fit together
         finally:
             self.ledger.answer(0, 0)
@@ -188,10 +198,12 @@ class Values:
         """A function has read something from the card that nobody knows: its result may be a matter of that."""
         if rules.only_checks(func) or rules.only_copies(func):
             return result
+        before = self.decisions.copy()
         try:
             value, is_known = self.compute(func, args, kwargs)
         except Exception as error:  # no kernel for the CPU, or one that refuses what was assumed
             keep_theirs(error)
+            self.withdraw(before)  # what was assumed for the CPU has led to nothing
             self.decide(func, "unknown", "zero")  # it has read zeros, and would with other values
             return result
         devices = [tensor.device for tensor in tensors((*args, *kwargs.values())) if tensor.is_cuda]
@@ -217,6 +229,11 @@ class Values:
         name = getattr(func, "__name__", str(func))
         assumed = assumed or ("most" if self.most else "least")
         self.decisions[(name, how, assumed, *places(sys._getframe(1)))] += 1
+
+    def withdraw(self, before):
+        """Takes back what was decided at this line since then; other threads may have decided something meanwhile."""
+        here = places(sys._getframe(1))
+        self.decisions -= collections.Counter({key: count for key, count in (self.decisions - before).items() if key[3:] == here})
 
     def given_at(self, place):
         """What the user says of a line, as a number."""
@@ -366,6 +383,12 @@ def chosen(tensor, number):
     if tensor.dtype is not torch.bool:
         return torch.full(tensor.shape, number).to(tensor.dtype)
     return (torch.arange(tensor.numel()) < number).reshape(tensor.shape)
+
+
+def is_whole_mask(tensor):
+    """Whether it is a mask on the card, and nothing else lies in its storage."""
+    is_mask = tensor.is_cuda and tensor.dtype is torch.bool and tensor.dim() > 0
+    return is_mask and type(tensor) is torch.Tensor and tensor.untyped_storage().nbytes() == tensor.numel()
 
 
 def bytes_of(storage):

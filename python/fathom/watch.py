@@ -19,7 +19,7 @@ import weakref
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from . import asked, border, functions, values
+from . import asked, border, contract, functions, values
 from .border import guarded
 from .texts import as_json
 from .whose import is_library, is_ours
@@ -48,10 +48,9 @@ def total(device):
 class Watch:
     def __init__(self, folder, wanted_steps):
         self.party = border.Party("steps and peaks may be missing from the report")
-        self.path = os.path.join(folder, f"process.{os.getpid()}.json") if folder else None
+        self.path = os.path.join(folder, contract.process_file(os.getpid())) if folder else None
         self.pid = os.getpid()
         self.wanted_steps = wanted_steps
-        self.began = time.time()
         self.recorder = None
         self.writing = threading.Lock()
         self.built = False  # whether a module has been called
@@ -77,7 +76,7 @@ class Watch:
             for kind in PEAKS:
                 peak = stats.get(f"{kind}_bytes", {}).get("all", {}).get("peak", 0)
                 if peak > best.get(kind, {"bytes": 0})["bytes"]:
-                    best[kind] = {"bytes": peak, "phase": phase, "step": self.steps_taken() + 1}
+                    best[kind] = contract.moment(bytes=peak, phase=phase, step=self.steps_taken() + 1)
         if self.recorder is not None:
             self.recorder.end_region(phase, self.steps_taken() + 1)
 
@@ -134,7 +133,7 @@ class Watch:
         return min(taken) >= self.wanted_steps or max(taken) >= PATIENCE * self.wanted_steps
 
     def stop(self):
-        self.end = {"kind": "stopped"}
+        self.end = contract.end(kind="stopped")
         self.stops += 1
         if self.recorder is not None:
             self.recorder.end_last_step()
@@ -253,15 +252,15 @@ class Watch:
         if self.recorder is not None and len(self.refusals) < RECORDED_REFUSALS:
             self.recorder.note_refusal()
         self.refusals.append(
-            {
-                "device": device,
-                "tried_bytes": tried,
-                "free_bytes": free,
-                "phase": self.running(),
-                "step": self.steps_taken() + 1,
-                "steps_done": sum(self.steps.values()),
+            contract.refusal(
+                device=device,
+                tried_bytes=tried,
+                free_bytes=free,
+                phase=self.running(),
+                step=self.steps_taken() + 1,
+                steps_done=sum(self.steps.values()),
                 **user_frame(sys._getframe(0)),
-            }
+            )
         )
 
     def watch_end(self):
@@ -285,7 +284,7 @@ class Watch:
         self.measure("evaluation" if self.is_evaluating else "after training" if self.steps else self.running())
         if self.recorder is not None:
             self.recorder.finish()
-        self.end = self.end or {"kind": "exit"}
+        self.end = self.end or contract.end(kind="exit")
         self.write()
         if "fathom_warm" not in sys.modules:  # a trial ends without taking Python down
             time.sleep(0.05)  # autograd's threads drop their last Python objects before Python ends, else they abort
@@ -313,21 +312,19 @@ class Watch:
         }
 
     def summary(self):
-        return {
-            "schema": "fathom.process/1",  # by how it begins, `--out` knows the file as ours
-            "pid": self.pid,
-            "argv": sys.argv,
+        devices = sorted(self.peaks.items())
+        return contract.process(
+            pid=self.pid,
             **self.software,
-            "seconds": time.time() - self.began,
-            "steps": self.steps_taken(),
-            "steps_of_all": sum(self.steps.values()),
-            "devices": [{"device": device, **peaks, "total_bytes": total(device)} for device, peaks in sorted(self.peaks.items())],
-            "refusals": self.refusals[-20:],
-            "refusal_count": len(self.refusals),
-            "decisions": values.decisions(),
-            "faults": border.faults,
-            "end": self.end,
-        }
+            steps=self.steps_taken(),
+            steps_of_all=sum(self.steps.values()),
+            devices=[contract.device(device=device, **peaks, total_bytes=total(device)) for device, peaks in devices],
+            refusals=self.refusals[-20:],
+            refusal_count=len(self.refusals),
+            decisions=values.decisions(),
+            faults=border.faults,
+            end=self.end,
+        )
 
     def recording_ended(self):
         """An error has ended it."""
@@ -358,10 +355,10 @@ def describe(error):
     while link is not None and id(link) not in seen:
         if isinstance(link, torch.cuda.OutOfMemoryError):
             where = user_frame_of_traceback(link.__traceback__)
-            return {"kind": "out_of_memory", "message": str(link), **where}
+            return contract.end(kind="out_of_memory", message=str(link), **where)
         seen.add(id(link))
         link = link.__cause__ or link.__context__
-    return {"kind": "exception", "type": type(error).__name__, "message": str(error)[:2000]}
+    return contract.end(kind="exception", type=type(error).__name__, message=str(error)[:2000])
 
 
 def without_ours(trace):

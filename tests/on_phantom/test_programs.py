@@ -67,6 +67,11 @@ def loaded(x):
     return torch.cat([batch.to(x.device) for (batch,) in loader])
 
 
+def kind_of(x, name):
+    """`torch.FloatTensor` or `torch.cuda.FloatTensor`, as older scripts say it."""
+    return getattr(torch.cuda if x.is_cuda else torch, f"{name}Tensor")
+
+
 def matched(x):
     square = x[:90_000].view(300, 300)
     return square @ square.T / 300
@@ -125,6 +130,9 @@ PROGRAMS = {
     "set_": lambda x: torch.empty(0, device=x.device).set_(x * 2),
     "half": lambda x: x.half() * 2,
     "type": lambda x: x.long().type(x.type()) + x.type(torch.float64).type_as(x),
+    "class of tensors": lambda x: x.double().type(kind_of(x, "Float")) + x.type(dtype=kind_of(x, "Double")).float(),
+    "name of a class": lambda x: x.type(f"{x.type().rpartition('.')[0]}.LongTensor").float(),
+    "class, from the host": lambda x: x.cpu().double().type(kind_of(x, "Float")),
     "new of a size": lambda x: written(x.new(x.shape), lambda y: y.__setitem__(slice(None), x)),
     "convolution of short numbers": lambda x: F.conv1d(x.half().view(1, 1, -1), x[:9].half().view(1, 1, 9)),
     "double": lambda x: x.double() / 3,

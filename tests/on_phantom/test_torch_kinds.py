@@ -5,6 +5,7 @@ import warnings
 
 import pytest
 import torch
+from fathom import border
 from test_torch_features import check, known, model, numbers
 
 # -- traces ------------------------------------------------------------------------------------------------------
@@ -226,6 +227,15 @@ def test_a_graph_is_captured_and_launched(fresh):
     graph.replay()
     value = known(result)
     assert value is None or torch.allclose(value, numbers(8, seed=1) * 3)
+
+
+@pytest.mark.skipif(torch.__version__ < "2.13", reason="this torch counts a failed capture as under way for ever")
+@pytest.mark.parametrize("read", [torch.nonzero, torch.unique, torch.bincount])
+def test_a_capture_in_which_something_is_read_fails_as_it_does_without_us(read, fresh):
+    given, before = numbers(8).abs().long().cuda(), list(border.faults)
+    with pytest.raises(RuntimeError, match="captur"), torch.cuda.graph(torch.cuda.CUDAGraph()):
+        read(given)
+    assert border.faults == before and read(given).is_cuda
 
 
 def test_callables_made_graphs(fresh):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from fathom import border, functions, values
+from fathom import border, evaluate, functions, values
 from torch.nn import functional as F
 
 
@@ -491,6 +491,48 @@ def test_a_decision_on_what_is_not_known_is_noted():
     assert noted["assumed"] == "least" and len(chosen) == 0
 
 
+@pytest.mark.parametrize("most", [False, True])
+@pytest.mark.parametrize("invert", [torch.logical_not, torch.Tensor.__invert__, torch.bitwise_not])
+def test_a_mask_and_its_inverse_are_assumed_alike(invert, most, monkeypatch):
+    """As where points are pruned: what the one keeps, the other drops."""
+    monkeypatch.setattr(values.get(), "most", most)
+    weight = torch.ones(LARGE, device="cuda", requires_grad=True)
+    (weight * 2).sum().backward()
+    mask = weight.grad > 0
+    others = invert(mask)
+    before = values.get().decisions.total()
+    kept, dropped = len(weight[mask]), len(weight[others])
+    assert (kept, dropped) == ((LARGE, 0) if most else (0, LARGE)) and values.get().decisions.total() == before + 2
+    joined = torch.cat([mask, torch.ones(3, dtype=torch.bool, device="cuda")])
+    assert int(mask.sum()) == kept and int(joined.sum()) == kept + 3 and values.get().decisions.total() == before + 2
+    assert len(weight[invert(others)]) == kept
+    assert len(weight.view(2, -1)[others.view(2, -1)]) == dropped
+    del others
+    assert len(weight[weight.grad > 0]) == kept
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """A function of somebody's with a kernel for the card alone, which reads from it how much it has to give."""
+
+    @torch.library.custom_op("fathom_tests::kept", mutates_args=(), device_types="cuda")
+    def kept(x: torch.Tensor) -> torch.Tensor:
+        return x.new_zeros(int((x > 0).sum()))
+
+    return kept
+
+
+def test_what_a_function_reads_inside_and_the_cpu_cannot_give_is_zero(kept):
+    weight = torch.ones(LARGE, device="cuda", requires_grad=True)
+    (weight * 2).sum().backward()
+    before = values.get().decisions.copy()
+    assert len(kept(weight.grad)) == 0
+    ((noted, count),) = (values.get().decisions - before).items()
+    (name, why, assumed, (file, _), _) = noted
+    assert (why, assumed, file, count) == ("unknown", "zero", __file__, 1) and name.startswith("kept")
+    assert noted[2] in [row["assumed"] for row in values.decisions() if row["operator"] == name]
+
+
 def test_random_numbers_follow_the_seed():
     torch.manual_seed(3)
     first = torch.randint(1000, (5,), device="cuda").tolist()
@@ -554,6 +596,25 @@ def test_values_outlive_inference_mode():
         with torch.inference_mode():
             assert (torch.ones(3, dtype=dtype, device="cuda") + 1).tolist() == [2] * 3
         assert (torch.ones(3, dtype=dtype, device="cuda") + 1).tolist() == [2] * 3
+
+
+@pytest.mark.parametrize("is_autocast", [False, True])
+def test_a_convolution_of_short_numbers_is_added_up_in_long_ones(is_autocast, monkeypatch):
+    """As a card does it; with short ones a CPU takes a hundred times as long."""
+    seen = []
+
+    def conv1d(*args):
+        seen.extend(args[:2])
+        return torch.conv1d(*args)
+
+    monkeypatch.setitem(evaluate.ON_CPU, torch.conv1d, conv1d)
+    given = [numbers(1, 4, 50), numbers(2, 4, 9, seed=1)]
+    on_card = [value.cuda() if is_autocast else value.half().cuda() for value in given]
+    with torch.autocast("cuda", torch.float16, enabled=is_autocast):
+        found = F.conv1d(*on_card)
+    rounded = [value.half().float() for value in given]
+    assert found.dtype is torch.float16 and found.cpu().equal(F.conv1d(*rounded).half())
+    assert [value.dtype for value in seen] == [torch.float32] * 2 and all(map(torch.equal, seen, rounded))
 
 
 def from_first(host, values):

@@ -9,6 +9,8 @@ comes as a letter of that rank (`letters.py`), which then runs first. Who would 
 
 import os
 
+from .. import contract
+
 
 class World:
     """Who this process is among how many."""
@@ -24,10 +26,10 @@ class World:
 
 def asked_for():
     """The world that the launcher wants, if it wants one."""
-    if not os.environ.get("FATHOM_WORLD_SIZE"):
+    if not os.environ.get(contract.WORLD_SIZE):
         return None
     number = lambda name, default: int(os.environ.get(name) or default)  # noqa: E731
-    return World(number("FATHOM_WORLD_SIZE", 1), number("FATHOM_RANK", 0), number("FATHOM_DEVICES", 1))
+    return World(number(contract.WORLD_SIZE, 1), number(contract.RANK, 0), number(contract.DEVICES, 1))
 
 
 def install():

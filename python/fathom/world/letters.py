@@ -10,8 +10,9 @@ import hashlib
 import os
 import sys
 
+from .. import contract
 from ..border import DOORWAY, Deliberate, is_ours
-from ..texts import as_json, plain
+from ..texts import as_json
 
 
 class Unanswered(RuntimeError, Deliberate):
@@ -19,9 +20,10 @@ class Unanswered(RuntimeError, Deliberate):
 
     def __init__(self, message):
         super().__init__(message)
-        folder = os.environ.get("FATHOM_RUN")
+        folder = os.environ.get(contract.RUN)
         if folder:
-            DOORWAY.contain("a letter", write, os.path.join(folder, f"unanswered.{os.getpid()}"), plain(message))
+            path = os.path.join(folder, contract.unanswered_file(os.getpid()))
+            DOORWAY.contain("a letter", write, path, as_json(contract.unanswered(message=message)))
 
 
 def write(path, text):
@@ -52,7 +54,7 @@ class NotSent(SystemExit):
 class Box:
     def __init__(self, world):
         self.world = world
-        self.folder = os.environ.get("FATHOM_LETTERS")
+        self.folder = os.environ.get(contract.LETTERS)
         self.counts = collections.Counter()
         self.is_in_batch = False  # whether messages between two ranks go together
 
@@ -89,10 +91,10 @@ class Box:
     def stop(self, sender, name, call):
         """Says to the launcher, and to the reader, whom this rank waits for, and in which call."""
         letter = os.path.relpath(self.path(sender, name), self.folder or ".")
-        folder = os.environ.get("FATHOM_RUN")
+        folder = os.environ.get(contract.RUN)
         if folder:
-            waits = {"rank": self.world.rank, "sender": sender, "letter": letter, "call": call}
-            write(os.path.join(folder, f"waits.{os.getpid()}.json"), as_json(waits))
+            waits = contract.waits(rank=self.world.rank, sender=sender, letter=letter, call=call)
+            write(os.path.join(folder, contract.waits_file(os.getpid())), as_json(waits))
             sys.stdout.flush()
             raise NotSent(3)
         raise Unanswered(f"{call} needs data of rank {sender}, which {self.world.describe()} does not have")
