@@ -43,7 +43,6 @@ fn compare(text: &str) -> Agreement {
     agreement
 }
 
-/// In hundredths.
 fn check(name: &str, at_least: usize, ascending_at_most: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/segments");
     let text = std::fs::read_to_string(folder.join(format!("{name}.txt"))).unwrap();

@@ -1,5 +1,4 @@
 //! Speed of a replay: events per second on one core.
-#![allow(missing_docs)]
 
 use allocator::{Settings, replay, reproduce};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

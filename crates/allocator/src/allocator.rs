@@ -20,7 +20,6 @@ pub struct Handle {
 /// A request on its way: `AllocParams`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
-    /// Rounded bytes.
     pub(crate) size: u64,
     /// Bytes of a new segment.
     pub(crate) segment: u64,
@@ -32,7 +31,6 @@ pub(crate) struct Request {
 #[derive(Clone, Debug)]
 pub struct Allocator<S> {
     pub(crate) settings: Settings,
-    /// The card.
     pub source: S,
     /// Statistics so far.
     pub stats: Stats,

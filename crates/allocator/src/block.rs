@@ -9,7 +9,6 @@
 
 use crate::pool::ListId;
 
-/// No block.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// What a block is.
@@ -17,7 +16,6 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) enum State {
     /// In a free list.
     Free,
-    /// Handed out.
     Allocated,
     /// Given back, still used by a stream.
     Pending,
@@ -28,9 +26,7 @@ pub(crate) enum State {
 /// `Block`.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// Start.
     pub(crate) address: u64,
-    /// Length.
     pub(crate) size: u64,
     /// Bytes asked for by the last user.
     pub(crate) requested: u64,

@@ -9,7 +9,6 @@ use recording::{BlockState, Event, Recording};
 pub struct Contradiction {
     /// Index of the recording's event.
     pub event: usize,
-    /// The event.
     pub event_text: String,
     /// Its block is in use at the end although it was freed; else it is not, and was never freed.
     pub is_there: bool,

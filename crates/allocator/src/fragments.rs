@@ -33,7 +33,6 @@ pub struct PoolUse {
     pub stream: u64,
     /// Segments, or mapped ranges.
     pub segments: usize,
-    /// Their bytes.
     pub reserved: u64,
     /// Bytes of blocks handed out.
     pub allocated: u64,

@@ -20,7 +20,7 @@ use recording::{Event, Mark};
 use crate::allocator::Handle;
 use crate::replay::{Player, Requests};
 use crate::settings::Settings;
-use crate::source::Card;
+use crate::source::SyntheticCard;
 use crate::timeline::{Outcome, Timeline};
 
 /// Indices of the frees that wait for other streams, in order.
@@ -92,7 +92,7 @@ impl Requests<'_> {
 
 /// A replay, and blocks that were given back in it.
 struct Late {
-    player: Player<Card>,
+    player: Player<SyntheticCard>,
     /// By the number of their free: streams may still use them.
     waiting: HashMap<u32, Handle>,
     /// Those that the next request finds free.

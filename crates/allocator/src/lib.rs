@@ -62,6 +62,6 @@ pub use replay::{Requests, replay};
 pub use reproduce::{Difference, Reproduction, reproduce, reproduced};
 pub use rewind::start;
 pub use settings::{Error, FractionRule, MIB, NEWEST, Settings, TieBreak, UNLIMITED, Version};
-pub use source::{Card, SegmentSource};
+pub use source::{SegmentSource, SyntheticCard};
 pub use stats::{PoolStat, Stat, Stats};
 pub use timeline::{Moment, Outcome, SegmentEvent, Timeline, fatal};

@@ -24,7 +24,6 @@ const PLACE_BITS: u32 = 36;
 /// Free blocks of one pool, kind and stream.
 #[derive(Clone, Debug)]
 pub(crate) struct FreeList {
-    /// The pool.
     pub(crate) pool: PoolId,
     /// Of the large pool, else of the small one.
     pub(crate) large: bool,

@@ -9,7 +9,7 @@ use crate::on_card::reserved;
 use crate::oom::OutOfMemory;
 use crate::rewind;
 use crate::settings::Settings;
-use crate::source::{Card, SegmentSource};
+use crate::source::{SegmentSource, SyntheticCard};
 use crate::timeline::{Moment, Outcome, SegmentEvent, Timeline};
 
 /// Replays a recording under these settings. New segments get addresses as the driver gives them;
@@ -51,7 +51,7 @@ impl<'a> Requests<'a> {
     }
 
     /// An allocator in the state of a start.
-    pub(crate) fn player(&self, start: &[Segment], settings: &Settings) -> Player<Card> {
+    pub(crate) fn player(&self, start: &[Segment], settings: &Settings) -> Player<SyntheticCard> {
         let free = settings.usable().map(|bytes| bytes.saturating_sub(reserved(start)));
         let (allocator, live) = Allocator::with_state(settings, card_beside(start, free), start);
         Player::new(allocator, live, self.events.len())
@@ -63,7 +63,7 @@ impl<'a> Requests<'a> {
     /// Under others, or on a smaller card, they would have been others; in which order the blocks
     /// were asked for is not known, so this is a model of that start, not a measurement.
     pub fn replay_anew(&self, settings: &Settings) -> Timeline {
-        let card = Card::new(NOTHING_TAKEN, settings.usable());
+        let card = SyntheticCard::new(NOTHING_TAKEN, settings.usable());
         let allocator = Allocator::new(settings, card);
         let mut player = Player::new(allocator, Vec::new(), self.events.len());
         if let Err(error) = player.lay_out(&self.start) {
@@ -74,7 +74,7 @@ impl<'a> Requests<'a> {
         self.play(player, start)
     }
 
-    fn play(&self, mut player: Player<Card>, start: Vec<Segment>) -> Timeline {
+    fn play(&self, mut player: Player<SyntheticCard>, start: Vec<Segment>) -> Timeline {
         let mut calls = self.calls.before.iter().copied().peekable();
         for (at, event) in self.events.iter().enumerate() {
             if calls.next_if_eq(&at).is_some() {
@@ -91,10 +91,10 @@ impl<'a> Requests<'a> {
 }
 
 /// A card with this much left, whose addresses lie beside these segments.
-pub(crate) fn card_beside(start: &[Segment], free: Option<u64>) -> Card {
+pub(crate) fn card_beside(start: &[Segment], free: Option<u64>) -> SyntheticCard {
     let lowest = start.iter().map(|segment| segment.address).min();
     let highest = start.iter().map(|segment| segment.address + segment.size).max();
-    Card::new(lowest.zip(highest).unwrap_or(NOTHING_TAKEN), free)
+    SyntheticCard::new(lowest.zip(highest).unwrap_or(NOTHING_TAKEN), free)
 }
 
 /// Addresses end here when nothing was there; what a real card's look like.
@@ -102,7 +102,6 @@ const NOTHING_TAKEN: (u64, u64) = (0x7f00_0000_0000, 0x7f00_0000_0000);
 
 /// An allocator fed with a recording's events.
 pub(crate) struct Player<S> {
-    /// The allocator.
     pub(crate) allocator: Allocator<S>,
     live: FxHashMap<u64, Handle>,
     moments: Vec<Moment>,

@@ -3,7 +3,6 @@
 //! Sizes are bytes. The rules are those of `CUDACachingAllocator.cpp` and, since 2.10,
 //! `AllocatorConfig.cpp`; each field says since when.
 
-/// 2^20 bytes.
 pub const MIB: u64 = 1 << 20;
 /// `kMinBlockSize`: what sizes are rounded to, and the least block.
 pub(crate) const MIN_BLOCK: u64 = 512;
@@ -17,7 +16,6 @@ pub(crate) const LARGE_SEGMENT: u64 = 20 * MIB;
 pub(crate) const MIN_LARGE: u64 = 10 * MIB;
 /// `kRoundLarge`: what such segments are rounded to.
 pub(crate) const ROUND_LARGE: u64 = 2 * MIB;
-/// No limit.
 pub const UNLIMITED: u64 = u64::MAX;
 
 /// A version of torch: major and minor.

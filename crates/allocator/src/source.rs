@@ -19,7 +19,7 @@ pub trait SegmentSource {
 
 /// A card that gives addresses as the driver does.
 #[derive(Clone, Debug)]
-pub struct Card {
+pub struct SyntheticCard {
     addresses: Addresses,
     /// Where reservations begin that have no room among the addresses of a real card.
     beyond: u64,
@@ -33,14 +33,14 @@ const END: u64 = 1 << 62;
 /// Below this no native driver begins: 47 bits are a process's, and the driver's are at their upper end.
 const LOW: u64 = 1 << 45;
 
-impl Card {
+impl SyntheticCard {
     /// A card with this much memory or without end, whose addresses lie outside of `[taken, taken_end)`.
-    pub fn new((taken, taken_end): (u64, u64), free: Option<u64>) -> Card {
+    pub fn new((taken, taken_end): (u64, u64), free: Option<u64>) -> SyntheticCard {
         let beyond = taken_end.min(END).next_multiple_of(PAGE);
         // The driver goes down. Files from Windows leave no room there.
         let room = if LOW < taken { (0, taken) } else { (beyond, beyond + LOW) };
         let addresses = Addresses::new(room.0, room.1);
-        Card {
+        SyntheticCard {
             addresses,
             beyond: beyond.max(room.1),
             left: free.unwrap_or(END),
@@ -57,7 +57,7 @@ impl Card {
     }
 }
 
-impl SegmentSource for Card {
+impl SegmentSource for SyntheticCard {
     fn allocate(&mut self, size: u64, _stream: u64, _pool: (u32, u32)) -> Option<u64> {
         if self.take(size) { self.reserve(size) } else { None }
     }

@@ -3,7 +3,6 @@
 /// `Stat`: one quantity over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// Now.
     pub current: u64,
     /// The greatest so far.
     pub peak: u64,
@@ -31,7 +30,6 @@ impl Stat {
 /// `StatArray`: a quantity of both pools together and of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStat {
-    /// Both pools.
     pub all: Stat,
     /// The small pools.
     pub small: Stat,
@@ -84,7 +82,6 @@ pub struct Stats {
     pub reserved_bytes: PoolStat,
     /// Free blocks of segments in use; expandable ones do not count.
     pub inactive_split: PoolStat,
-    /// Their bytes.
     pub inactive_split_bytes: PoolStat,
     /// Blocks too large to be split.
     pub oversize_allocations: Stat,

@@ -27,7 +27,6 @@ pub struct Moment {
 pub struct SegmentEvent {
     /// Index of the recording's event that caused it.
     pub at: usize,
-    /// What happened.
     pub event: Event,
 }
 

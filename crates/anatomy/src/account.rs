@@ -1,18 +1,6 @@
 //! The rows of a ledger, and what stands around PyTorch's memory on its card.
 
-use recording::About;
-
-/// How a number is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Known {
-    /// From the real allocator, or a replay that equals it to the byte.
-    #[default]
-    Measured,
-    /// From a model.
-    Modelled,
-    /// Taken from elsewhere.
-    Assumed,
-}
+use recording::{About, Known};
 
 /// A part of a card's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +15,6 @@ pub enum Part {
     Context,
     /// Buffers of NCCL.
     Nccl,
-    /// Nobody's.
     Free,
     /// What PyTorch holds.
     Reserved,
@@ -77,7 +64,6 @@ impl Part {
 pub struct Entry {
     /// Of the card's memory.
     pub part: Part,
-    /// How many.
     pub bytes: u64,
     /// How they are known.
     pub known: Known,

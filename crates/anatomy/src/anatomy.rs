@@ -5,7 +5,6 @@ use recording::{Category, Facts, Parameters, Phase, Saved};
 
 use crate::categories::Categories;
 
-/// The whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Anatomy {
     /// Where `memory_allocated` was greatest.
@@ -50,7 +49,6 @@ pub struct When {
 pub struct Origin {
     /// Path of the module.
     pub module: String,
-    /// The operator.
     pub operator: String,
     /// The autograd node, in a backward pass.
     pub node: String,
@@ -196,7 +194,6 @@ pub struct Tensor {
 /// Tensors of one size, shape, category and line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alike {
-    /// How many.
     pub count: u64,
     /// The first of them; its name and module are those of all: `layers.{0-11}.weight`.
     pub first: Tensor,
@@ -229,7 +226,6 @@ pub struct PhasePeak {
 /// A training step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepPeak {
-    /// From 1.
     pub step: u32,
     /// The greatest `memory_allocated` in it.
     pub allocated: u64,

@@ -1,9 +1,7 @@
 //! Sizes: read as people write them, printed in GiB. GiB and GB are never mixed up.
 
-/// 2^30.
 pub const GIB: u64 = 1 << 30;
 
-/// 2^20.
 pub const MIB: u64 = 1 << 20;
 
 /// Units by their lower-case names.

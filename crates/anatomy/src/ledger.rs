@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use allocator::{Moment, Timeline};
-use recording::{BlockState, Event};
+use recording::{BlockState, Event, Known};
 
-use crate::account::{Around, Entry, Known, Part};
+use crate::account::{Around, Entry, Part};
 use crate::lives::Life;
 
 /// The state before the first event.

@@ -29,6 +29,7 @@ mod growth;
 mod ledger;
 pub mod lives;
 mod modules;
+mod peaks;
 mod phases;
 mod source;
 mod tensors;
@@ -36,7 +37,7 @@ mod tensors;
 use allocator::Timeline;
 use recording::{Event, Recording};
 
-pub use account::{Around, Entry, Known, Part};
+pub use account::{Around, Entry, Part};
 pub use anatomy::{
     Alike, Anatomy, AreaBytes, Dissection, Growth, GrowthSite, LineBytes, ModuleBytes, Named,
     Origin, OutOfMemory, PhaseBytes, PhasePeak, StepPeak, Tensor, When,
@@ -44,7 +45,8 @@ pub use anatomy::{
 pub use categories::Categories;
 pub use check::check;
 pub use modules::Modules;
-pub use recording::{Facts, Saved};
+pub use peaks::Peaks;
+pub use recording::{Facts, Known, Saved};
 pub use source::Source;
 
 use dissection::Knife;

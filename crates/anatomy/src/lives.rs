@@ -27,7 +27,6 @@ pub struct Life {
     pub freed: usize,
     /// Back in its pool: no stream uses it any more.
     pub returned: usize,
-    /// Who asked.
     pub owner: OwnerId,
     /// What it is, by the strongest of its names.
     pub category: Category,

@@ -91,7 +91,6 @@ pub struct PeakReading {
 
 /// A share as the launcher reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields of Share, as plain numbers")]
 pub struct ShareReading {
     pub pid: u32,
     pub context: u64,

@@ -77,7 +77,6 @@ pub struct Status {
 
 /// A page as the launcher reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields of Status, as plain numbers")]
 pub struct Reading {
     pub launches: u64,
     pub cudnn_version: u32,
@@ -93,7 +92,6 @@ pub struct Reading {
 
 /// One card of a [`Reading`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields of DeviceStatus, as plain numbers")]
 pub struct DeviceReading {
     /// The card's number in the machine; `None` if the process does not see it.
     pub card: Option<usize>,

@@ -6,7 +6,6 @@ macro_rules! kinds {
     ($($kind:ident = $name:literal, $title:literal;)*) => {
         /// What a work area is for. The numbers are in recordings' rows and on the status page.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[allow(missing_docs, reason = "the table says it")]
         pub enum Work {
             #[default]
             $($kind,)*

@@ -43,7 +43,6 @@ checked! {
 /// `dim3`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct Dim3 {
     pub x: c_uint,
     pub y: c_uint,
@@ -53,7 +52,6 @@ pub struct Dim3 {
 /// `cudaLaunchConfig_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct LaunchConfiguration {
     pub grid: Dim3,
     pub block: Dim3,
@@ -66,7 +64,6 @@ pub struct LaunchConfiguration {
 /// `CUlaunchConfig`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct DriverLaunchConfiguration {
     pub grid: Dim3,
     pub block: Dim3,

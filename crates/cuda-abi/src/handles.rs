@@ -50,7 +50,6 @@ macro_rules! types {
         /// What a handle stands for.
         #[repr(u8)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[allow(missing_docs, reason = "the names of C's types")]
         pub enum Kind {
             /// Not given out, or at its end.
             None = 0,

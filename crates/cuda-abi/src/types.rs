@@ -24,7 +24,6 @@ pub type StreamCallback = Option<unsafe extern "C" fn(Handle, c_int, *mut c_void
 /// the same values in the phantom.
 #[repr(C)]
 #[derive(Clone, Copy)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct DeviceProp13 {
     pub name: [c_char; 256],
     pub uuid: [u8; 16],
@@ -98,7 +97,6 @@ pub struct DeviceProp13 {
 /// `cudaDeviceProp` of CUDA 12 (the symbol `cudaGetDeviceProperties_v2`).
 #[repr(C)]
 #[derive(Clone, Copy)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct DeviceProp12 {
     pub name: [c_char; 256],
     pub uuid: [u8; 16],
@@ -179,7 +177,6 @@ pub struct DeviceProp12 {
 /// `cudaFuncAttributes`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct FuncAttributes {
     pub shared_size_bytes: usize,
     pub const_size_bytes: usize,
@@ -196,7 +193,6 @@ pub struct FuncAttributes {
 /// `cudaPointerAttributes`, the part both generations share.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct PointerAttributes {
     /// 0 unregistered, 1 host, 2 device, 3 managed.
     pub kind: c_int,
@@ -208,7 +204,6 @@ pub struct PointerAttributes {
 /// `cublasLtMatmulHeuristicResult_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct MatmulHeuristic {
     pub algorithm: [u64; 8],
     pub workspace_bytes: usize,
@@ -230,7 +225,6 @@ pub struct IpcHandle(pub [u8; 64]);
 /// `CUmemAllocationProp`: kind of memory and where it lies; the rest is not looked at.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct VirtualProperties {
     pub kind: c_int,
     pub handle_types: c_int,
@@ -242,7 +236,6 @@ pub struct VirtualProperties {
 /// `nvmlMemory_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct NvmlMemory {
     pub total: u64,
     pub free: u64,
@@ -252,7 +245,6 @@ pub struct NvmlMemory {
 /// `nvmlMemory_v2_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct NvmlMemory2 {
     pub version: c_uint,
     pub total: u64,
@@ -264,7 +256,6 @@ pub struct NvmlMemory2 {
 /// `nvmlProcessInfo_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct NvmlProcess {
     pub pid: c_uint,
     pub used_memory: u64,
@@ -275,7 +266,6 @@ pub struct NvmlProcess {
 /// `nvmlPciInfo_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-#[allow(missing_docs, reason = "the C names are the documentation")]
 pub struct NvmlPci {
     pub bus_id_legacy: [c_char; 16],
     pub domain: c_uint,

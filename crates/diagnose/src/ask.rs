@@ -27,7 +27,6 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// For JSON.
     pub fn name(self) -> &'static str {
         match self {
             Effect::None => "none",
@@ -38,7 +37,6 @@ impl Effect {
     }
 }
 
-/// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// As it was asked.

@@ -36,7 +36,6 @@ pub enum Whole {
 }
 
 impl Whole {
-    /// For JSON.
     pub fn name(self) -> &'static str {
         match self {
             Whole::Allocated => "allocated",
@@ -50,7 +49,6 @@ impl Whole {
 pub struct Evidence {
     /// Bytes of their blocks.
     pub bytes: u64,
-    /// How many.
     pub count: u64,
     /// E.g. `float32`; empty if not known.
     pub dtype: String,

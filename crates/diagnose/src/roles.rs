@@ -26,7 +26,6 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// For explanations.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Role::Convolution => "convolutions",

@@ -38,9 +38,7 @@ pub(crate) struct User<'a> {
 pub struct Scene<'a> {
     /// The whole run.
     pub anatomy: &'a Anatomy,
-    /// The moment.
     pub at: &'a Dissection,
-    /// Largest first.
     pub things: Vec<Thing<'a>>,
     /// Bytes of them all.
     pub total: u64,
@@ -109,7 +107,6 @@ impl<'a> Scene<'a> {
 }
 
 impl<'a> Thing<'a> {
-    /// Its category.
     pub(crate) fn is(&self, category: Category) -> bool {
         self.tensor.category == category
     }

@@ -7,9 +7,7 @@ use crate::side::{Side, Totals};
 /// The whole: what B has more or less than A.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Before.
     pub a: Given,
-    /// After.
     pub b: Given,
     /// The allocated peaks.
     pub allocated: Change,
@@ -52,7 +50,6 @@ pub struct Given {
     pub card: String,
     /// When its peak was; empty if not known.
     pub when: String,
-    /// Its peaks.
     pub totals: Totals,
     /// Whether memory ran out.
     pub ran_out: bool,
@@ -68,9 +65,7 @@ impl Given {
 /// Bytes or a count on both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Before.
     pub a: u64,
-    /// After.
     pub b: u64,
 }
 
@@ -120,7 +115,6 @@ impl Change {
 }
 
 impl Status {
-    /// For JSON.
     pub fn name(self) -> &'static str {
         match self {
             Status::New => "new",
@@ -141,12 +135,10 @@ pub struct Named {
     pub bytes: Change,
 }
 
-/// A module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleRow {
     /// Its path in B, or in A if B has none; empty for what belongs to no module.
     pub path: String,
-    /// Its class.
     pub class: String,
     /// Its path in A, if that was another.
     pub was: Option<String>,
@@ -204,7 +196,6 @@ pub struct TensorRow {
     pub source: String,
     /// Bytes of blocks.
     pub bytes: Change,
-    /// How many.
     pub count: Change,
 }
 
@@ -222,7 +213,6 @@ pub struct PhaseRow {
 /// A root cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindingRow {
-    /// Which detector.
     pub id: String,
     /// One line, in B or else in A.
     pub title: String,

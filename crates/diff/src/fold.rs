@@ -11,7 +11,6 @@ use crate::difference::{Change, ModuleRow};
 pub struct Folded {
     /// `encoder.layers.{0-11}.attn`; empty for what belongs to no module.
     pub path: String,
-    /// Their class.
     pub class: String,
     /// How many modules were put together.
     pub times: usize,

@@ -3,14 +3,12 @@
 
 use anatomy::{Anatomy, Dissection, LineBytes as Line};
 
-/// A side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Side {
     /// As it was given on the command line.
     pub name: String,
     /// The version of torch.
     pub torch: String,
-    /// The card.
     pub card: String,
     /// `PYTORCH_CUDA_ALLOC_CONF`.
     pub settings: String,
@@ -18,7 +16,6 @@ pub struct Side {
     pub when: String,
     /// Whether memory ran out.
     pub ran_out: bool,
-    /// Its peaks.
     pub totals: Totals,
     /// Bytes by category.
     pub categories: Vec<(String, u64)>,
@@ -34,7 +31,6 @@ pub struct Side {
     pub unlisted_below: Option<u64>,
     /// Phases of each step.
     pub phases: Vec<Phase>,
-    /// Root causes.
     pub findings: Vec<Cause>,
     /// What the reader should know about it.
     pub notes: Vec<String>,
@@ -55,12 +51,10 @@ pub struct Totals {
     pub floor: Option<u64>,
 }
 
-/// A module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
     /// Its path; empty for what belongs to no module.
     pub path: String,
-    /// Its class.
     pub class: String,
     /// Bytes that are its own.
     pub own: u64,
@@ -68,7 +62,6 @@ pub struct Module {
     pub total: u64,
 }
 
-/// A tensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tensor {
     /// Bytes of its block.
@@ -105,9 +98,7 @@ pub struct Phase {
 /// A root cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cause {
-    /// Which detector.
     pub id: String,
-    /// One line.
     pub title: String,
     /// Bytes that it explains.
     pub bytes: u64,

@@ -62,11 +62,6 @@ impl Said<'_> {
     }
 }
 
-/// What reports call it.
-pub(crate) fn title(card: &Card) -> String {
-    if card.is_nameless() { "a card".to_owned() } else { card.title.to_owned() }
-}
-
 /// A card of the catalogue, or an error that names near ones.
 pub(crate) fn find_card(text: &str) -> Result<&'static Card> {
     gpus::find(text).map_err(|error| {

@@ -181,7 +181,6 @@ impl OnPhantom {
         Ok(first.into_iter().enumerate().map(answer).collect())
     }
 
-    /// Runs trials.
     fn make(&mut self, jobs: &[Job]) -> Result<Vec<Run>> {
         if jobs.is_empty() {
             return Ok(Vec::new());

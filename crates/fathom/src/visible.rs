@@ -6,7 +6,6 @@ use contract::status::MAX_DEVICES;
 
 use crate::settings::Settings;
 
-/// The variable.
 pub(crate) const VARIABLE: &str = "CUDA_VISIBLE_DEVICES";
 
 /// What Slurm writes for a job without a GPU: nobody's wish, and where this command is of most use.

@@ -13,20 +13,15 @@
 /// Bytes that are not there for a while; times are events of the step, `from` included, `to` not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Absence {
-    /// Since when.
     pub from: usize,
-    /// Until when.
     pub to: usize,
-    /// How many.
     pub bytes: u64,
 }
 
 /// A module that could be checkpointed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// Its path.
     pub path: String,
-    /// Its class.
     pub class: String,
     /// Counted floating-point operations of its forward pass.
     pub operations: u64,
@@ -54,7 +49,6 @@ pub struct Choice {
     pub chosen: Vec<usize>,
     /// The peak of the step, simulated.
     pub simulated: u64,
-    /// Their cost.
     pub cost: f64,
 }
 

@@ -22,7 +22,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// The cure.
     pub fn hint(&self) -> String {
         match self {
             Error::Missing { near, .. } if !near.is_empty() => {

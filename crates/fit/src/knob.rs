@@ -8,7 +8,6 @@ use thiserror::Error;
 /// What a value changes: words of the command, variables, keys of config files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
-    /// The command.
     pub words: Vec<String>,
     /// Variables of the environment.
     pub environment: Vec<(String, String)>,
@@ -21,13 +20,11 @@ pub struct Setting {
 pub struct FileChange {
     /// As it stands in the command.
     pub path: String,
-    /// Dotted.
     pub key: String,
     /// The value, as the file's format writes it.
     pub value: String,
 }
 
-/// A knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knob {
     /// What the user calls it.
@@ -84,7 +81,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// The cure.
     pub fn hint(&self) -> String {
         match self {
             Error::NoHole(name) => {
@@ -112,7 +108,6 @@ impl Knob {
         Ok(Knob { name: name.to_owned(), way })
     }
 
-    /// Turns it.
     pub fn set(&self, value: &str, setting: &mut Setting) {
         let filled = |text: &String| text.replace(HOLE, value);
         match &self.way {

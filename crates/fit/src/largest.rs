@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::grid::{How, Point};
 use crate::law::Law;
-use crate::trial::{Card, Measured, Memory, Peaks, Runner, Trial, Verdict, verdict_for};
+use crate::trial::{Measured, Memory, Runner, Target, Trial, Verdict, verdict_for};
+use anatomy::Peaks;
 
 /// Near the limit what fits may change from value to value, as the libraries' work areas do: so many values
 /// above the largest that fits are run.
@@ -62,7 +63,7 @@ impl<'a, R: Runner> Search<'a, R> {
     }
 
     /// The largest value for one card. Cards asked about one after the other must be of one kind.
-    pub fn largest(&mut self, index: usize, card: &Card) -> Result<Largest, R::Error> {
+    pub fn largest(&mut self, index: usize, card: &Target) -> Result<Largest, R::Error> {
         let (low, high) = self.range;
         self.need(index, &[low, (low + 3).min(high), (low + 7).min(high)])?;
         let failed = |verdict: Option<Verdict>| match verdict {
@@ -93,7 +94,7 @@ impl<'a, R: Runner> Search<'a, R> {
     }
 
     /// What was run, for these cards; where only the cards were run and ran out, what is needed is not known.
-    pub fn points(&self, cards: &[(usize, &Card)]) -> Vec<Point> {
+    pub fn points(&self, cards: &[(usize, &Target)]) -> Vec<Point> {
         let of_cards = self.on_card.keys().map(|(_, x)| x);
         let mut all: Vec<i64> = self.needs.keys().chain(of_cards).copied().collect();
         all.sort_unstable();
@@ -122,13 +123,13 @@ impl<'a, R: Runner> Search<'a, R> {
     }
 
     /// What is known about a value on a card.
-    fn verdict(&self, index: usize, card: &Card, x: i64) -> Option<Verdict> {
+    fn verdict(&self, index: usize, card: &Target, x: i64) -> Option<Verdict> {
         let own = self.on_card.get(&(index, x)).map(|measured| measured.verdict.clone());
         own.or_else(|| self.needs.get(&x).and_then(|need| verdict_for(card, need)))
     }
 
     /// The largest value that fits; the one before the range if none does.
-    fn search(&mut self, index: usize, card: &Card) -> Result<i64, R::Error> {
+    fn search(&mut self, index: usize, card: &Target) -> Result<i64, R::Error> {
         let mut by_law = true;
         loop {
             let (fits, not) = self.around(index, card);
@@ -152,7 +153,7 @@ impl<'a, R: Runner> Search<'a, R> {
     }
 
     /// The largest value known to fit and the smallest above it known not to.
-    fn around(&self, index: usize, card: &Card) -> (i64, i64) {
+    fn around(&self, index: usize, card: &Target) -> (i64, i64) {
         let (mut fits, mut not) = (self.range.0 - 1, self.range.1 + 1);
         let on_cards = self.on_card.keys().filter(|(of, _)| *of == index).map(|(_, x)| x);
         let known: Vec<(i64, bool)> = self
@@ -168,7 +169,7 @@ impl<'a, R: Runner> Search<'a, R> {
     }
 
     /// Where laws through the nearest runs reach the limit: with what is allocated, and with what is reserved.
-    fn by_law(&self, card: &Card, first: i64, last: i64) -> Vec<i64> {
+    fn by_law(&self, card: &Target, first: i64, last: i64) -> Vec<i64> {
         let on_cards = self.on_card.iter().map(|((_, x), measured)| (*x, measured));
         let ran = on_cards.chain(self.needs.iter().map(|(x, measured)| (*x, measured)));
         let went: BTreeMap<i64, Peaks> = ran

@@ -17,12 +17,7 @@ pub enum Lever {
     /// These modules are not trained.
     Freeze(Vec<String>),
     /// A knob of the user's at another value.
-    Knob {
-        /// Which.
-        name: String,
-        /// To what.
-        value: String,
-    },
+    Knob { name: String, value: String },
 }
 
 // Taken from the table, so that an id that it does not have does not compile.

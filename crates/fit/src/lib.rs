@@ -23,7 +23,8 @@ pub mod plan;
 pub mod saved;
 pub mod trial;
 
+pub use anatomy::Peaks;
 pub use knob::{Knob, Setting};
 pub use law::Law;
 pub use lever::{Label, Lever};
-pub use trial::{Card, Measured, Memory, Peaks, Runner, Trial, Verdict};
+pub use trial::{Measured, Memory, Runner, Target, Trial, Verdict};

@@ -1,8 +1,10 @@
 //! What is asked of a runner, and what it answers.
 
-/// A card that a question is about.
+use anatomy::Peaks;
+
+/// A card to fit, as far as a search has to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Card {
+pub struct Target {
     /// Its name in the catalogue.
     pub name: String,
     /// Bytes that a process can allocate on it: its memory without the context.
@@ -16,20 +18,17 @@ pub struct Card {
 /// How much memory the card of a trial has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Memory {
-    /// Its own.
     Own,
     /// As much as is asked for: what would be needed.
     Unlimited,
 }
 
-/// One trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// A value for each knob, in their order.
     pub values: Vec<String>,
     /// The card, by its index.
     pub card: usize,
-    /// Its memory.
     pub memory: Memory,
 }
 
@@ -55,17 +54,6 @@ impl Verdict {
     }
 }
 
-/// Peaks of a run, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Peaks {
-    /// PyTorch's `max_memory_allocated`.
-    pub allocated: u64,
-    /// PyTorch's `max_memory_reserved`.
-    pub reserved: u64,
-    /// Taken from the card, context included.
-    pub device: u64,
-}
-
 /// What came of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
@@ -75,7 +63,6 @@ pub struct Measured {
     pub peaks: Peaks,
 }
 
-/// Makes trials.
 pub trait Runner {
     /// Why trials cannot be made at all.
     type Error;
@@ -90,7 +77,7 @@ pub trait Runner {
 /// A run without a limit that takes more says nothing about a smaller card of the same kind. There PyTorch
 /// gives cached segments back, cuDNN does with a smaller workspace, and a script may catch the error and go
 /// on: what was allocated without a limit is no lower bound.
-pub fn verdict_for(card: &Card, unlimited: &Measured) -> Option<Verdict> {
+pub fn verdict_for(card: &Target, unlimited: &Measured) -> Option<Verdict> {
     let Measured { verdict, peaks } = unlimited;
     if !verdict.fits() {
         // With less memory than all there is it would not end better.
@@ -111,8 +98,8 @@ mod tests {
 
     const USABLE: u64 = 1000;
 
-    fn card() -> Card {
-        Card { name: String::new(), usable_bytes: USABLE, context_bytes: 100, kind: 0 }
+    fn card() -> Target {
+        Target { name: String::new(), usable_bytes: USABLE, context_bytes: 100, kind: 0 }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use fit::grid::matrix;
 use fit::largest::Search;
 use fit::plan::{Bench, Look, Speeds, Tried, Wish, search};
-use fit::{Card, Lever, Measured, Memory, Peaks, Runner, Trial, Verdict};
+use fit::{Lever, Measured, Memory, Peaks, Runner, Target, Trial, Verdict};
 
 /// Needs a hundred bytes more with each value, and answers only so many times.
 struct Machine {
@@ -12,8 +12,8 @@ struct Machine {
 
 const CARD: u64 = 2000;
 
-fn card() -> Card {
-    Card { name: "card".to_owned(), usable_bytes: CARD, context_bytes: 0, kind: 0 }
+fn card() -> Target {
+    Target { name: "card".to_owned(), usable_bytes: CARD, context_bytes: 0, kind: 0 }
 }
 
 fn not_run() -> Measured {

@@ -2,7 +2,7 @@
 
 use fit::checkpoint::{Absence, Candidate, Step};
 use fit::plan::{Answer, Bench, Cause, Fact, Look, Plan, Speeds, Tried, Wish, search};
-use fit::{Card, Label, Lever, Measured, Peaks, Verdict};
+use fit::{Label, Lever, Measured, Peaks, Target, Verdict};
 
 /// Ten blocks of 1000 bytes on top of 2000; no-foreach saves 300; precision halves the blocks; channels-last
 /// saves 100.
@@ -112,7 +112,12 @@ fn fit(usable: u64, knobs: &[(&str, &[&str])]) -> (Answer, Vec<Vec<Lever>>) {
 
 fn fit_script(mut script: Script, knobs: &[(&str, &[&str])]) -> (Answer, Vec<Vec<Lever>>) {
     let wish = Wish {
-        card: Card { name: "card".into(), usable_bytes: script.usable, context_bytes: 0, kind: 0 },
+        card: Target {
+            name: "card".into(),
+            usable_bytes: script.usable,
+            context_bytes: 0,
+            kind: 0,
+        },
         speeds: Speeds { flops: 1.0, bandwidth: 1.0 },
         only: Vec::new(),
         allow_training: false,

@@ -2,14 +2,14 @@
 
 use fit::grid::{How, matrix};
 use fit::largest::Search;
-use fit::{Card, Measured, Memory, Peaks, Runner, Trial, Verdict};
+use fit::{Measured, Memory, Peaks, Runner, Target, Trial, Verdict};
 
 /// Allocates `base + slope·x` and reserves a share more; a card gets through with less of the share.
 struct Machine {
     base: u64,
     slope: u64,
     waste: f64,
-    cards: Vec<Card>,
+    cards: Vec<Target>,
     /// Values that get through although smaller ones do not.
     lucky: Vec<u64>,
     runs: usize,
@@ -44,8 +44,8 @@ impl Runner for Machine {
     }
 }
 
-fn cards() -> Vec<Card> {
-    let card = |gib: u64| Card {
+fn cards() -> Vec<Target> {
+    let card = |gib: u64| Target {
         name: format!("{gib}g"),
         usable_bytes: gib << 30,
         context_bytes: 100,
@@ -135,7 +135,7 @@ fn without_a_law_everything_is_run() {
 
 /// As with cuDNN: without a limit a workspace is taken that a small card does without.
 struct Workspaces {
-    cards: Vec<Card>,
+    cards: Vec<Target>,
     runs: usize,
 }
 

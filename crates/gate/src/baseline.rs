@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use anatomy::Dissection;
+use anatomy::{Dissection, Peaks};
 
 /// A run in short.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Baseline {
     /// The card; `None` for unlimited memory.
-    pub card: Option<Card>,
+    pub card: Option<BaselineCard>,
     /// PyTorch's version, as in `2.15.0+cu132`.
     pub torch: String,
     /// The cuDNN that was asked for workspaces; empty if none was.
@@ -17,7 +17,6 @@ pub struct Baseline {
     pub workspaces: String,
     /// Optimizer steps taken.
     pub steps: u64,
-    /// The peaks.
     pub peaks: Peaks,
     /// What is alive at the allocated peak, by category; only what holds something. Empty if it was not recorded.
     pub categories: Vec<(String, u64)>,
@@ -27,24 +26,12 @@ pub struct Baseline {
     pub unlisted_bytes: u64,
 }
 
-/// A card.
+/// The card of a baseline, which may be of a catalogue that is not ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Card {
+pub struct BaselineCard {
     /// Name in the catalogue.
     pub name: String,
-    /// Total memory.
     pub memory_bytes: u64,
-}
-
-/// Peaks in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Peaks {
-    /// `max_memory_allocated`.
-    pub allocated: u64,
-    /// `max_memory_reserved`.
-    pub reserved: u64,
-    /// Taken from the card, context included.
-    pub device: u64,
 }
 
 /// Modules of one kind: numbered layers are put together.

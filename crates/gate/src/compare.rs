@@ -1,6 +1,8 @@
 //! A run held against a baseline.
 
-use crate::baseline::{Baseline, Module, Peaks};
+use anatomy::Peaks;
+
+use crate::baseline::{Baseline, Module};
 use crate::margin::Margin;
 
 /// Bytes before and now.
@@ -58,7 +60,6 @@ pub enum Kind {
     Shrank,
 }
 
-/// What changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
     /// More, less or the same.

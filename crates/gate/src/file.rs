@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::baseline::{Baseline, Card, Module, Peaks};
+use anatomy::Peaks;
+
+use crate::baseline::{Baseline, BaselineCard, Module};
 
 /// The name of the form.
 pub const SCHEMA: &str = "fathom.baseline/1";
@@ -72,7 +74,8 @@ pub fn write(baseline: &Baseline) -> String {
     let (listed, rest): (Vec<&Module>, Vec<&Module>) =
         baseline.modules.iter().partition(|module| least <= module.bytes);
     let unlisted: u64 = rest.iter().map(|module| module.bytes).sum();
-    let gpu = |card: &Card| Gpu { name: card.name.clone(), memory_bytes: card.memory_bytes };
+    let gpu =
+        |card: &BaselineCard| Gpu { name: card.name.clone(), memory_bytes: card.memory_bytes };
     let kind = |module: &&Module| Kind {
         path: module.path.clone(),
         class: module.class.clone(),
@@ -125,7 +128,7 @@ pub fn read(text: &str) -> Result<Baseline, Error> {
     }
     let file: File = serde_json::from_value(value).map_err(form)?;
     let baseline = Baseline {
-        card: file.gpu.map(|gpu| Card { name: gpu.name, memory_bytes: gpu.memory_bytes }),
+        card: file.gpu.map(|gpu| BaselineCard { name: gpu.name, memory_bytes: gpu.memory_bytes }),
         torch: file.torch,
         cudnn: file.cudnn,
         workspaces: file.workspaces,

@@ -9,7 +9,8 @@ mod compare;
 mod file;
 mod margin;
 
-pub use baseline::{Baseline, Card, Module, Peaks};
+pub use anatomy::Peaks;
+pub use baseline::{Baseline, BaselineCard, Module};
 pub use compare::{Change, Comparison, Kind, ModuleChange, compare};
 pub use file::{Error, LISTED, SCHEMA, read, write};
 pub use margin::{DEFAULT_MARGIN, Margin};

@@ -11,7 +11,6 @@ pub const DEFAULT_MARGIN: Margin = Margin::Share(200);
 pub enum Margin {
     /// Hundredths of a percent of what there was.
     Share(u64),
-    /// Bytes.
     Bytes(u64),
 }
 

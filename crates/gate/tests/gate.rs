@@ -1,8 +1,8 @@
 //! Baselines written, read again and compared.
 
 use gate::{
-    Baseline, Card, Change, DEFAULT_MARGIN, Error, Kind, LISTED, Margin, Module, Peaks, compare,
-    read, write,
+    Baseline, BaselineCard, Change, DEFAULT_MARGIN, Error, Kind, LISTED, Margin, Module, Peaks,
+    compare, read, write,
 };
 
 const MIB: u64 = 1 << 20;
@@ -13,7 +13,7 @@ fn module(path: &str, class: &str, mib: u64) -> Module {
 
 fn sample() -> Baseline {
     Baseline {
-        card: Some(Card { name: "rtx3090".to_owned(), memory_bytes: 24 << 30 }),
+        card: Some(BaselineCard { name: "rtx3090".to_owned(), memory_bytes: 24 << 30 }),
         torch: "2.15.0+cu132".to_owned(),
         cudnn: "9.26.0".to_owned(),
         workspaces: "exact".to_owned(),

@@ -10,9 +10,9 @@ pub const UNLIMITED_BYTES: u64 = 16 << 40;
 /// The catalogue's name for no card in particular.
 pub(crate) const NAMELESS: &str = "unlimited";
 
-/// How a number is known.
+/// Where a number is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum Source {
     /// Somebody published it; the sentence says where.
     Sourced(&'static str),
     /// Nobody was found to have published it; the sentence says why it is taken to be so.
@@ -21,19 +21,19 @@ pub enum Known {
     Given,
 }
 
-impl Known {
+impl Source {
     /// Whether the number is only taken to be so.
     pub fn is_assumed(self) -> bool {
-        matches!(self, Known::Assumed(_))
+        matches!(self, Source::Assumed(_))
     }
 }
 
-impl fmt::Display for Known {
+impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Known::Sourced(place) => f.write_str(place),
-            Known::Assumed(reason) => write!(f, "assumed: {reason}"),
-            Known::Given => f.write_str("given by the user"),
+            Source::Sourced(place) => f.write_str(place),
+            Source::Assumed(reason) => write!(f, "assumed: {reason}"),
+            Source::Given => f.write_str("given by the user"),
         }
     }
 }
@@ -53,7 +53,7 @@ pub struct Card {
     /// Total bytes as `cudaMemGetInfo` reports them, less than on the box.
     pub memory_bytes: u64,
     /// How `memory_bytes` is known.
-    pub memory_known: Known,
+    pub memory_known: Source,
     /// Bytes that a desktop or other programs hold, as `--used` says; none in the catalogue.
     pub used_bytes: u64,
     /// Bytes that the CUDA context of one process takes before its first allocation.
@@ -62,17 +62,16 @@ pub struct Card {
     /// on CUDA's version, and grows when kernels are loaded.
     pub context_bytes: u64,
     /// How `context_bytes` is known.
-    pub context_known: Known,
+    pub context_known: Source,
     /// Compute capability, as in 8.6.
     pub compute_capability: (u32, u32),
-    /// Streaming multiprocessors.
     pub sm_count: u32,
     /// How `sm_count` is known.
-    pub sm_known: Known,
+    pub sm_known: Source,
     /// Bytes of level-2 cache.
     pub l2_bytes: u64,
     /// How `l2_bytes` is known.
-    pub l2_known: Known,
+    pub l2_known: Source,
     /// The driver's maximum clock of the multiprocessors, in kHz. Boards differ by a few percent.
     pub clock_khz: u32,
     /// The clock of the memory, in kHz: half its data rate.
@@ -80,11 +79,11 @@ pub struct Card {
     /// The width of the memory's bus.
     pub memory_bus_bits: u32,
     /// How the clocks and the width of the bus are known.
-    pub clocks_known: Known,
+    pub clocks_known: Source,
     /// The PCI device id; the vendor is 0x10de. Zero for a processor that is not on the bus.
     pub pci_device_id: u16,
     /// How `pci_device_id` is known.
-    pub pci_known: Known,
+    pub pci_known: Source,
     /// The row of the other table that `compute_capability` names.
     pub(crate) architecture: &'static Architecture,
 }
@@ -95,14 +94,29 @@ impl Card {
         self.architecture
     }
 
+    /// Bytes on the box, the most that `nvidia-smi` can show: CUDA reports less, because the driver keeps some.
+    pub fn nominal_bytes(&self) -> u64 {
+        u64::from(self.nominal_gib) << 30
+    }
+
     /// The same card with another amount of memory, as `--memory` asks for.
     pub fn with_memory(&self, bytes: u64) -> Card {
-        Card { memory_bytes: bytes, memory_known: Known::Given, ..self.clone() }
+        Card { memory_bytes: bytes, memory_known: Source::Given, ..self.clone() }
     }
 
     /// The same card of which others hold so much already, as `--used` says.
     pub fn with_used(&self, bytes: u64) -> Card {
         Card { used_bytes: bytes, ..self.clone() }
+    }
+
+    /// What reports call it.
+    pub fn shown_title(&self) -> &'static str {
+        if self.is_nameless() { "a card" } else { self.title }
+    }
+
+    /// Whether the size of its context is not measured: that of a card given by its memory alone is another card's.
+    pub fn is_context_assumed(&self) -> bool {
+        self.context_known.is_assumed() || self.is_nameless()
     }
 
     /// Whether this stands for "no card was chosen".
@@ -147,7 +161,7 @@ impl Card {
     }
 
     /// Every number beside how it is known, in the order in which they are shown.
-    pub fn facts(&self) -> [(&'static str, String, Known); 6] {
+    pub fn facts(&self) -> [(&'static str, String, Source); 6] {
         let memory = format!("{} B ({:.2} GiB)", self.memory_bytes, gib(self.memory_bytes));
         let clocks = format!(
             "{} MHz, memory {} MHz on {} bits",

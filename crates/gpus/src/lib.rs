@@ -18,7 +18,7 @@ mod page;
 mod table;
 
 pub use architecture::{Architecture, architectures};
-pub use card::{Card, Known, UNLIMITED_BYTES};
+pub use card::{Card, Source, UNLIMITED_BYTES};
 pub use find::{NotFound, find};
 pub use kernels::has_kernels;
 pub use page::markdown;
@@ -42,7 +42,7 @@ pub fn unlimited() -> Card {
     Card {
         name: card::NAMELESS,
         memory_bytes: UNLIMITED_BYTES,
-        memory_known: Known::Assumed(REASON),
+        memory_known: Source::Assumed(REASON),
         ..unlimited_model().clone()
     }
 }

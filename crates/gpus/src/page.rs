@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::card::{Card, Known, gib};
+use crate::card::{Card, Source, gib};
 use crate::table;
 
 const HEAD: &str = "\
@@ -64,14 +64,15 @@ pub fn markdown() -> String {
 }
 
 /// A number, with `~` if it is assumed.
-fn mark(number: impl std::fmt::Display, known: Known) -> String {
+fn mark(number: impl std::fmt::Display, known: Source) -> String {
     format!("{}{number}", if known.is_assumed() { "~" } else { "" })
 }
 
 /// The cards whose memory or context rests on a source; the other numbers matter less.
 fn used_for(text: &str) -> String {
-    let rests = |known: Known| matches!(known, Known::Sourced(t) | Known::Assumed(t) if t == text);
-    let list = |what: &str, known: fn(&Card) -> Known| {
+    let rests =
+        |known: Source| matches!(known, Source::Sourced(t) | Source::Assumed(t) if t == text);
+    let list = |what: &str, known: fn(&Card) -> Source| {
         let names: Vec<String> = table::cards()
             .iter()
             .filter(|card| rests(known(card)))

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use crate::architecture::Architecture;
-use crate::card::{Card, Known};
+use crate::card::{Card, Source};
 
 const CARDS: &str = include_str!("../cards.txt");
 const ARCHITECTURES: &str = include_str!("../architectures.txt");
@@ -155,12 +155,12 @@ impl Cells {
         u16::from_str_radix(cell, 16).map_err(|_| self.broken(expected, cell))
     }
 
-    fn source(&mut self) -> Result<Known, Broken> {
+    fn source(&mut self) -> Result<Source, Broken> {
         let key = self.text("a source")?;
         let (_, text) = sources()
             .find(|(known, _)| *known == key)
             .ok_or_else(|| self.broken("a key of sources.txt", key))?;
-        Ok(if key.starts_with('~') { Known::Assumed(text) } else { Known::Sourced(text) })
+        Ok(if key.starts_with('~') { Source::Assumed(text) } else { Source::Sourced(text) })
     }
 
     fn capability(&mut self) -> Result<(u32, u32), Broken> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use gpus::{Architecture, Card, Known, cards};
+use gpus::{Architecture, Card, Source, cards};
 
 #[test]
 fn names_are_unique() {
@@ -39,7 +39,7 @@ fn contexts_follow_the_line_and_its_bounds() {
     for card in cards() {
         let mib = (card.context_bytes >> 20) as f64;
         let is_line =
-            matches!(card.context_known, Known::Assumed(reason) if reason.contains("line"));
+            matches!(card.context_known, Source::Assumed(reason) if reason.contains("line"));
         let tolerance = if is_line { 0.5 } else { 18.5 };
         assert!((mib - line(card)).abs() <= tolerance, "{} has {mib} MiB", card.name);
     }
@@ -63,7 +63,7 @@ fn architectures_are_consistent() {
 #[test]
 fn memory_can_be_replaced_and_be_unlimited() {
     let card = gpus::find("rtx3090").expect("in the catalogue").with_memory(16 << 30);
-    assert_eq!((card.memory_bytes, card.memory_known), (16 << 30, Known::Given));
+    assert_eq!((card.memory_bytes, card.memory_known), (16 << 30, Source::Given));
     assert!(!card.is_unlimited());
     assert!(gpus::unlimited().is_unlimited());
     assert_eq!(gpus::default_architecture().compute_capability, (8, 0));

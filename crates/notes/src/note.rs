@@ -10,7 +10,6 @@ use crate::words::Word;
 pub enum What {
     /// The time since the part belongs to this phase of this step.
     Phase {
-        /// Which phase.
         phase: Phase,
         /// From 1 on.
         step: u32,
@@ -19,7 +18,6 @@ pub enum What {
     Name {
         /// What kind of memory it is.
         category: Category,
-        /// Its name.
         word: Word,
     },
     /// A tensor of this form lies there.
@@ -28,20 +26,11 @@ pub enum What {
         word: Word,
     },
     /// It is alive since this holds it.
-    Holder {
-        /// In words.
-        word: Word,
-    },
+    Holder { word: Word },
     /// It belongs to this area of distributed training.
-    Area {
-        /// Its name.
-        word: Word,
-    },
+    Area { word: Word },
     /// Streams were done with a deferred free.
-    Idle {
-        /// Its number.
-        free: u32,
-    },
+    Idle { free: u32 },
 }
 
 /// It comes after the events of the part that it is made in.
@@ -49,7 +38,6 @@ pub enum What {
 pub struct Note {
     /// The part that it follows.
     pub serial: u64,
-    /// The card.
     pub device: u16,
     /// Where; 0 if it is said of a time.
     pub address: u64,

@@ -21,7 +21,6 @@ pub enum Kind {
     Host,
     /// JAX and XLA.
     Jax,
-    /// TensorFlow.
     TensorFlow,
     /// One card in a table of `nvidia-smi`.
     Smi,
@@ -67,7 +66,6 @@ pub struct Figures {
     pub capacity: Option<Amount>,
     /// What the card had left.
     pub free: Option<Amount>,
-    /// In tensors.
     pub allocated: Option<Amount>,
     /// Taken from the card by PyTorch.
     pub reserved: Option<Amount>,
@@ -103,7 +101,6 @@ pub struct Process {
 /// A tensor that a text names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// Its sizes.
     pub shape: Vec<u64>,
     /// Its type, in the words of the text.
     pub dtype: String,
@@ -133,7 +130,6 @@ pub struct Account {
     pub card: String,
     /// The library or function that failed; empty if the text does not say.
     pub who: String,
-    /// Its numbers.
     pub figures: Figures,
     /// Processes it lists.
     pub processes: Vec<Process>,

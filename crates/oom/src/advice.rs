@@ -2,7 +2,8 @@
 
 use crate::account::{Account, Advised, Kind};
 use crate::amount::Amount;
-use crate::balance::{Balance, Known};
+use crate::balance::Balance;
+use recording::Known;
 
 /// What could be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,7 @@
 /// The bytes a number of a text can stand for: all from `low` to `high`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
-    /// The least.
     pub low: u64,
-    /// The most.
     pub high: u64,
 }
 
@@ -125,7 +123,6 @@ impl Amount {
         self.low <= bytes && bytes <= self.high
     }
 
-    /// Both together.
     pub fn plus(self, other: Amount) -> Amount {
         let most = MOST * 4;
         Amount {

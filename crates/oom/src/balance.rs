@@ -1,36 +1,15 @@
 //! One account weighed: what was free, whose the rest was, and what therefore was the reason.
 
+use recording::Known;
+
 use crate::account::{Account, Kind};
 use crate::amount::Amount;
-
-/// How a number is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// The text says it, or it is the difference of what the text says.
-    Measured,
-    /// It follows from a count and a size, as parameters times bytes.
-    Modelled,
-    /// It is taken to be so.
-    Assumed,
-}
-
-impl Known {
-    /// The word for people and for JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Known::Measured => "measured",
-            Known::Modelled => "modelled",
-            Known::Assumed => "assumed",
-        }
-    }
-}
 
 /// One row of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// What it is, as JSON names it.
     pub name: &'static str,
-    /// How much.
     pub amount: Amount,
     /// How that is known.
     pub known: Known,
@@ -84,7 +63,6 @@ impl Cause {
 /// An account weighed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Balance {
-    /// The reason.
     pub cause: Cause,
     /// What was missing; `None` if the card had enough, or the text does not say.
     pub short: Option<Amount>,

@@ -6,7 +6,6 @@
 /// A text in lower case, ASCII only, without blanks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Squeezed {
-    /// The text.
     pub(crate) text: String,
     /// Where each line of the log begins in it.
     starts: Vec<usize>,

@@ -1,18 +1,8 @@
 //! Why two tools show two numbers: from what `nvidia-smi` shows down to what was counted by hand.
 
 use crate::amount::Amount;
-use crate::balance::{Known, Ledger, Row};
-
-/// What is known of the card.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Card {
-    /// Its name in the catalogue.
-    pub name: String,
-    /// The most `nvidia-smi` can show: what is on the box. CUDA reports less, because the driver keeps some.
-    pub box_bytes: u64,
-    /// What a process takes from it before its first tensor, in the catalogue.
-    pub context_bytes: u64,
-}
+use crate::balance::{Ledger, Row};
+use recording::Known;
 
 /// The figures to bring together, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,10 +13,8 @@ pub struct Reconciling {
     pub reserved: Option<Amount>,
     /// `max_memory_allocated`
     pub allocated: Option<Amount>,
-    /// Parameters, counted.
     pub parameters: Option<u64>,
-    /// The card.
-    pub card: Option<Card>,
+    pub card: Option<gpus::Card>,
 }
 
 impl Reconciling {
@@ -66,7 +54,7 @@ pub fn reconcile(figures: &Reconciling) -> Reconciliation {
     let mut result = Reconciliation::default();
     let card = figures.card.as_ref();
     if let Some((card, smi)) = card.zip(figures.smi) {
-        result.compare("smi", smi, "card", Amount::exactly(card.box_bytes));
+        result.compare("smi", smi, "card", Amount::exactly(card.nominal_bytes()));
     }
     if let Some((reserved, smi)) = figures.reserved.zip(figures.smi) {
         result.compare("reserved", reserved, "smi", smi);

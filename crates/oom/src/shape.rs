@@ -57,7 +57,6 @@ impl fmt::Display for Shape {
 /// A claimed shape, held against what was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refutation {
-    /// The claim.
     pub shape: Shape,
     /// Its bytes in each dtype, in the order of [`DTYPES`]; `None` beyond all bounds.
     pub bytes: Vec<(Dtype, Option<u64>)>,

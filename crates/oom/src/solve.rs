@@ -13,16 +13,13 @@ use crate::shape::{DTYPES, Dtype, Shape};
 pub struct Dim {
     /// Its name, as in `batch`.
     pub name: String,
-    /// Its size.
     pub value: u64,
 }
 
 /// One dimension of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// Its name.
     pub name: String,
-    /// Its size.
     pub value: u64,
     /// 1, or 2 for a square.
     pub power: u32,
@@ -39,7 +36,6 @@ pub struct Candidate {
     pub terms: Vec<Term>,
     /// Several such tensors in one, as the three of q, k and v.
     pub factor: u64,
-    /// Its bytes.
     pub bytes: u64,
     /// How implausible it is: 0 is best.
     pub cost: u32,

@@ -33,7 +33,6 @@ pub(crate) struct Place {
     pub(crate) caller: u32,
     /// Text of the file.
     pub(crate) file: u32,
-    /// Its number.
     pub(crate) line: u32,
     /// Text of the function.
     pub(crate) function: u32,
@@ -65,7 +64,6 @@ pub(crate) struct Kinds<'a> {
     pub(crate) texts: Texts<'a>,
     /// Lines with their callers.
     pub(crate) places: Vec<Place>,
-    /// The rows.
     pub(crate) list: Vec<Kind>,
     known: HashMap<(OwnerId, Category, TextId, TextId, TextId), u32>,
     place_of: HashMap<OwnerId, u32>,

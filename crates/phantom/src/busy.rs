@@ -30,7 +30,6 @@ pub(crate) struct Busy {
 }
 
 impl Busy {
-    /// Nothing runs.
     pub(crate) const fn new() -> Busy {
         Busy { began: None, skipped: Duration::ZERO, until: BTreeMap::new() }
     }

@@ -29,7 +29,6 @@ enum Mode {
     Global = 0,
     /// The thread that captures.
     ThreadLocal = 1,
-    /// Nobody.
     Relaxed = 2,
 }
 

@@ -1,7 +1,6 @@
 //! Every row of every table becomes an exported symbol.
 
 #![allow(non_snake_case, reason = "C names")]
-#![allow(missing_docs, reason = "the C names are documented by NVIDIA")]
 #![allow(clippy::too_many_arguments, reason = "C signatures")]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};

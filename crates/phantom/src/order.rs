@@ -25,7 +25,6 @@ pub(crate) struct Point {
     tick: u64,
 }
 
-/// One stream.
 #[derive(Debug, Default)]
 struct Line {
     /// The host has waited up to this tick …
@@ -36,7 +35,6 @@ struct Line {
     joins: Vec<(u64, Point)>,
 }
 
-/// All streams.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     now: u64,

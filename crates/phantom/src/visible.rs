@@ -9,7 +9,6 @@ use contract::status::MAX_DEVICES;
 
 use crate::device::uuid_text;
 
-/// The variable.
 const VARIABLE: &str = "CUDA_VISIBLE_DEVICES";
 
 fn variable() -> Option<String> {

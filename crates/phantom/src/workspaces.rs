@@ -9,7 +9,6 @@ use contract::work::Work;
 
 use crate::state::lock;
 
-/// One hand-over.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Row {

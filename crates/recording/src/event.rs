@@ -13,7 +13,6 @@ pub enum Event {
         size: u64,
         /// The raw stream; 0 is the default stream.
         stream: u64,
-        /// Who asked.
         owner: OwnerId,
         /// Private pool, as (0, 0) for the default pool.
         pool: (u32, u32),
@@ -36,7 +35,6 @@ pub enum Event {
     SegmentAlloc {
         /// Start of the segment.
         address: u64,
-        /// Its length.
         size: u64,
         /// The raw stream.
         stream: u64,
@@ -47,7 +45,6 @@ pub enum Event {
     SegmentFree {
         /// Start of the segment.
         address: u64,
-        /// Its length.
         size: u64,
         /// The raw stream.
         stream: u64,
@@ -58,7 +55,6 @@ pub enum Event {
     SegmentMap {
         /// Start of the pages.
         address: u64,
-        /// Their length.
         size: u64,
         /// The raw stream.
         stream: u64,
@@ -69,7 +65,6 @@ pub enum Event {
     SegmentUnmap {
         /// Start of the pages.
         address: u64,
-        /// Their length.
         size: u64,
         /// The raw stream.
         stream: u64,
@@ -123,10 +118,8 @@ pub enum Phase {
 /// What a live allocation turned out to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Category {
-    /// Nobody said.
     #[default]
     Unknown,
-    /// A parameter.
     Weights,
     /// A parameter's gradient.
     Gradients,
@@ -152,12 +145,10 @@ pub enum Category {
     Communication,
 }
 
-/// A mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// From here on this phase runs.
     Phase {
-        /// Which.
         phase: Phase,
         /// Optimizer steps taken so far, plus one.
         step: u32,
@@ -183,7 +174,6 @@ pub enum Mark {
     Owner {
         /// Inside the allocation, or 0.
         address: u64,
-        /// Who.
         owner: OwnerId,
     },
     /// What keeps the live allocation that contains `address` from being freed.

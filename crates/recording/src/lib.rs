@@ -17,6 +17,7 @@
 pub mod event;
 pub mod facts;
 pub mod file;
+mod known;
 mod names;
 pub mod owner;
 pub mod state;
@@ -24,6 +25,7 @@ pub mod text;
 
 pub use event::{Category, Event, Mark, Phase};
 pub use facts::Facts;
+pub use known::Known;
 pub use owner::{Frame, FrameId, Owner, OwnerId, Stack, StackId, Text, TextId};
 pub use state::{Block, BlockState, Segment};
 
@@ -106,7 +108,6 @@ pub struct Recording {
     pub about: About,
     /// Names of modules, operators, files, functions; events refer to them by [`TextId`].
     pub texts: Text,
-    /// Source lines.
     pub frames: Vec<Frame>,
     /// Call stacks, sharing their outer parts.
     pub stacks: Vec<Stack>,

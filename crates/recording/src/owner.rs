@@ -75,9 +75,7 @@ impl Text {
 /// One line of source code that was running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// The file.
     pub file: TextId,
-    /// The function.
     pub function: TextId,
     /// From 1; 0 if not known.
     pub line: u32,

@@ -5,7 +5,6 @@ use std::fmt;
 /// What a block is at this moment; named as in PyTorch's snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockState {
-    /// Handed out.
     Allocated,
     /// Given back by its user, still used by a stream.
     PendingFree,
@@ -18,7 +17,6 @@ pub enum BlockState {
 pub struct Block {
     /// Start of the block.
     pub address: u64,
-    /// Its length.
     pub size: u64,
     /// Bytes asked for; without meaning if inactive.
     pub requested: u64,
@@ -31,7 +29,6 @@ pub struct Block {
 pub struct Segment {
     /// Start of the segment.
     pub address: u64,
-    /// Its length.
     pub size: u64,
     /// The raw stream.
     pub stream: u64,

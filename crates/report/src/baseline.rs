@@ -19,10 +19,10 @@ pub fn baseline(run: &Run) -> Option<Baseline> {
         return None;
     }
     let baseline = Baseline {
-        card: run
-            .card
-            .as_ref()
-            .map(|card| gate::Card { name: card.name.clone(), memory_bytes: card.memory_bytes }),
+        card: run.card.as_ref().map(|card| gate::BaselineCard {
+            name: card.name.to_owned(),
+            memory_bytes: card.memory_bytes,
+        }),
         torch: run.software.torch.clone(),
         cudnn: run.software.cudnn.clone(),
         workspaces: workspaces::known(&run.workspaces).to_owned(),

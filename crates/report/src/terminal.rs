@@ -16,9 +16,8 @@ use crate::sections::words::sentence;
 use crate::sections::{COLUMNS, SCREEN, Section, Unfold, causes, sections};
 use crate::why::why;
 use crate::workspaces;
-use study::{
-    Card, Deferred, Fit, FitsOn, OutOfMemory, Peak, Run, Unfinished, Verdict, memory_text,
-};
+use gpus::Card;
+use study::{Deferred, Fit, FitsOn, OutOfMemory, Peak, Run, Unfinished, Verdict, memory_text};
 
 /// Styles; plain text is readable without them.
 #[derive(Clone, Copy, Debug)]
@@ -150,7 +149,7 @@ pub fn headline(run: &Run) -> String {
 /// Its style, its word and a sentence, with what it depends on.
 fn verdict(run: &Run, palette: Palette) -> (Style, &'static str, String) {
     let (style, word, mut sentence) = plain_verdict(run, palette);
-    if run.card.as_ref().and_then(|card| card.has_kernels) == Some(false) {
+    if run.has_kernels == Some(false) {
         sentence += "; this torch has no kernels for it";
     }
     let Some((first, places)) = run.decisions.first().zip(run.unknown_places()) else {
@@ -181,7 +180,7 @@ fn fits_if(
             let range = format!("between {} and {}", bytes::text(least), bytes::text(most));
             let on = run.card.as_ref().map_or(String::new(), |card| {
                 let memory = memory_text(card.memory_bytes, card.used_bytes);
-                format!("{} has {memory}: ", card.title)
+                format!("{} has {memory}: ", card.shown_title())
             });
             let range = if most <= least { bytes::text(least) } else { range };
             let sentence = format!("{on}the run needs {range}, by what {places} gives");
@@ -213,7 +212,7 @@ fn plain_verdict(run: &Run, palette: Palette) -> (Style, &'static str, String) {
                 (None, Some(needs)) => format!("needs {needs} of a card's memory"),
                 (Some(card), Some(needs)) => format!(
                     "{} has {}: the run needs {needs}, {} stay free",
-                    card.title,
+                    card.shown_title(),
                     memory_text(card.memory_bytes, card.used_bytes),
                     bytes::text(free_bytes(card, run)),
                 ),
@@ -254,7 +253,7 @@ fn does_not_fit(run: &Run) -> String {
         );
     }
     let card = run.card.as_ref().map_or("the card".to_owned(), |card| {
-        format!("{} with {}", card.title, memory_text(card.memory_bytes, card.used_bytes))
+        format!("{} with {}", card.shown_title(), memory_text(card.memory_bytes, card.used_bytes))
     });
     match &run.out_of_memory {
         Some(refusal) => {
@@ -316,7 +315,7 @@ fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&'static str, &
         parts.push(format!("outside of PyTorch's count {}", bytes::text(uncounted)));
     }
     if let Some(card) = card {
-        let known = if card.context_assumed { "assumed" } else { "measured on such a card" };
+        let known = if card.is_context_assumed() { "assumed" } else { "measured on such a card" };
         parts.push(format!("context {} ({known})", bytes::text(card.context_bytes)));
         if peak.nccl_bytes != 0 {
             parts.push(format!("NCCL {} (modelled)", bytes::text(peak.nccl_bytes)));

@@ -35,7 +35,6 @@ pub enum Error {
 /// What people pass instead of a snapshot, told by the first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookalike {
-    /// No bytes.
     Empty,
     /// A zip archive, such as `torch.save` writes.
     Zip,
@@ -43,7 +42,6 @@ pub enum Lookalike {
     Gzip,
     /// An HTML page.
     Html,
-    /// JSON text.
     Json,
     /// A Git LFS pointer.
     GitLfs,

@@ -87,11 +87,8 @@ pub enum Form {
 /// Memory that was obtained from the driver in one piece.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// Device index.
     pub device: u32,
-    /// First byte.
     pub address: u64,
-    /// Bytes.
     pub total_size: u64,
     /// Bytes in blocks that are allocated.
     pub allocated_size: u64,
@@ -132,7 +129,6 @@ pub struct PoolId(pub u32, pub u32);
 pub struct Block {
     /// First byte; before torch 2.1 the sum of the sizes before it.
     pub address: u64,
-    /// Bytes.
     pub size: u64,
     /// Bytes asked for; stale in a block that is not active. `None` before torch 2.0.
     pub requested_size: Option<u64>,
@@ -156,10 +152,8 @@ pub enum BlockState {
     Inactive,
 }
 
-/// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceEntry {
-    /// What happened.
     pub action: Action,
     /// First byte of the block, segment or range; 0 for `oom` and `snapshot`.
     pub address: u64,
@@ -263,7 +257,6 @@ pub struct Annotation {
     pub stage: StringId,
     /// Name of the region.
     pub name: StringId,
-    /// Device index.
     pub device: u32,
     /// Microseconds since 1970.
     pub time_us: u64,

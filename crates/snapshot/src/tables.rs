@@ -40,7 +40,6 @@ ids! {
 /// One line of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// Function name.
     pub name: StringId,
     /// Source file; `??` or empty for C++ without symbols.
     pub filename: StringId,

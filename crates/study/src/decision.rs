@@ -15,7 +15,6 @@ pub struct Decision {
     pub why: String,
     /// `least`, or `most`, that such values can lead to; `given` by `--assume`; `weights`: those of the first step, for later ones.
     pub assumed: String,
-    /// How often.
     pub count: u64,
 }
 

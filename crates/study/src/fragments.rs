@@ -9,7 +9,6 @@ pub const CELLS: usize = 48;
 pub struct Fragments {
     /// One row for each pool, kind and stream: first the default pool, small before large.
     pub pools: Vec<PoolUse>,
-    /// Largest first.
     pub segments: Vec<SegmentMap>,
     /// Why the request of this moment failed, if one did.
     pub shortage: Option<Shortage>,
@@ -18,11 +17,9 @@ pub struct Fragments {
 /// What the segments of one pool, kind and stream hold: nobody else can have their free blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolUse {
-    /// Whose segments.
     pub pool: Pool,
     /// Segments, or mapped ranges.
     pub segments: usize,
-    /// Their bytes.
     pub reserved_bytes: u64,
     /// Of blocks handed out.
     pub allocated_bytes: u64,
@@ -40,7 +37,6 @@ pub struct PoolUse {
 
 /// A private pool or (0, 0), small or large, and the raw stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Pool {
     pub private: (u32, u32),
     pub large: bool,
@@ -52,7 +48,6 @@ pub struct Pool {
 pub struct SegmentMap {
     /// Whose it is.
     pub pool: Pool,
-    /// Its length.
     pub size_bytes: u64,
     /// The largest free block in it.
     pub largest_free_bytes: u64,
@@ -63,11 +58,9 @@ pub struct SegmentMap {
 /// What most of a part of a segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// Handed out.
     Used,
     /// Given back, and a stream still uses it.
     Waiting,
-    /// Free.
     Free,
 }
 

@@ -25,7 +25,7 @@ pub use agreement::note as agreement;
 pub use decision::{Decision, Most, RestsOn, places};
 pub use ranks::{Rank, Ranks};
 pub use run::{
-    Against, Card, Deferred, Fit, FitsOn, OutOfMemory, Peak, PeakBytes, Process, Run, Software,
+    Against, Deferred, Fit, FitsOn, OutOfMemory, Peak, PeakBytes, Process, Run, Software,
     Unattributed, Unfinished, Verdict, memory_text,
 };
 pub use study::{Context, Source, Study, Wants, study};

@@ -2,10 +2,8 @@
 
 use crate::run::Run;
 
-/// One rank.
 #[derive(Clone, Debug)]
 pub struct Rank {
-    /// Its number.
     pub rank: u32,
     /// Whether it was asked for; others ran because one needed what they know.
     pub is_asked: bool,
@@ -17,7 +15,6 @@ pub struct Rank {
     pub peaks: [u64; 3],
     /// When the allocated peak was.
     pub phase: String,
-    /// From 1.
     pub step: u64,
     /// Bytes at the allocated peak by category; they sum to it.
     pub categories: Vec<(&'static str, u64)>,

@@ -1,6 +1,7 @@
 //! What is known of a run when it is over.
 
 use anatomy::bytes;
+use gpus::Card;
 
 use crate::decision::{Decision, Most};
 use crate::fragments::Shortage;
@@ -84,34 +85,6 @@ pub struct Unattributed {
     pub why: String,
 }
 
-/// The card the run was made for.
-#[derive(Clone, Debug)]
-pub struct Card {
-    /// Name in the catalogue.
-    pub name: String,
-    /// The driver's name of it.
-    pub title: String,
-    /// Total memory.
-    pub memory_bytes: u64,
-    /// What other programs hold of it, as `--used` says.
-    pub used_bytes: u64,
-    /// What a process needs before its first tensor.
-    pub context_bytes: u64,
-    /// Whether the context's size is assumed, not measured on such a card.
-    pub context_assumed: bool,
-    /// As in (8, 6).
-    pub compute_capability: (u32, u32),
-    /// Whether the script's torch has kernels that run on it; `None` if that is not known.
-    pub has_kernels: Option<bool>,
-}
-
-impl Card {
-    /// What a run can have, its context included.
-    pub fn available_bytes(&self) -> u64 {
-        self.memory_bytes.saturating_sub(self.used_bytes)
-    }
-}
-
 /// `23.67 GiB`, or `23.67 GiB (2.00 GiB of it in use by others)`.
 pub fn memory_text(memory_bytes: u64, used_bytes: u64) -> String {
     let memory = bytes::text(memory_bytes);
@@ -121,9 +94,7 @@ pub fn memory_text(memory_bytes: u64, used_bytes: u64) -> String {
     }
 }
 
-/// Versions.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Software {
     pub torch: String,
     pub cuda: String,
@@ -134,11 +105,9 @@ pub struct Software {
 /// One peak and when it was reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeakBytes {
-    /// How much.
     pub bytes: u64,
     /// construction, forward, backward, optimizer, evaluation, between steps.
     pub phase: String,
-    /// From 1.
     pub step: u64,
 }
 
@@ -188,7 +157,6 @@ impl Peak {
 /// A process that used the card of which the run is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
     pub pid: u32,
     /// The process that started it.
     pub parent: u32,
@@ -227,11 +195,9 @@ pub struct OutOfMemory {
     pub free_bytes: Option<u64>,
     /// Phase and step.
     pub phase: String,
-    /// From 1.
     pub step: u64,
     /// The user's line.
     pub file: Option<String>,
-    /// Its number.
     pub line: Option<u64>,
     /// PyTorch's own text.
     pub message: String,
@@ -266,7 +232,6 @@ impl Fit {
 pub struct FitsOn {
     /// Name in the catalogue.
     pub name: String,
-    /// Total memory.
     pub memory_bytes: u64,
     /// How that is known.
     pub known: Fit,
@@ -277,11 +242,9 @@ pub struct FitsOn {
 pub struct Against {
     /// The baseline's file, as it was given.
     pub file: String,
-    /// What changed.
     pub comparison: gate::Comparison,
 }
 
-/// A run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Fits or not.
@@ -290,7 +253,8 @@ pub struct Run {
     pub exit_code: i32,
     /// `None`: unlimited memory.
     pub card: Option<Card>,
-    /// Versions.
+    /// Whether the script's torch has kernels that run on it; `None` if that is not known.
+    pub has_kernels: Option<bool>,
     pub software: Software,
     /// Work areas of cuDNN by kind, and how their sizes are known.
     pub workspaces: Vec<Workspace>,

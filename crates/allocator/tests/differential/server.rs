@@ -26,7 +26,6 @@ pub(crate) struct Answer {
     pub(crate) pools: BTreeMap<usize, u32>,
 }
 
-/// The process.
 pub(crate) struct Server {
     /// As torch reports it.
     pub(crate) torch: String,

@@ -36,7 +36,7 @@ pub(crate) fn simulate(program: &Program, server: &Server, answer: &Answer) -> S
         ..settings
     };
     let mut machine = Machine {
-        allocator: Allocator::new(&settings, Card::new(answer)),
+        allocator: Allocator::new(&settings, TorchsCard::new(answer)),
         settings,
         first_settings: None,
         live: Vec::new(),
@@ -67,7 +67,7 @@ struct Live {
 }
 
 struct Machine<'a> {
-    allocator: Allocator<Card>,
+    allocator: Allocator<TorchsCard>,
     settings: Settings,
     first_settings: Option<Settings>,
     live: Vec<Live>,
@@ -178,7 +178,7 @@ impl Machine<'_> {
 }
 
 /// A card with its own memory, whose segments lie where PyTorch's card had them.
-struct Card {
+struct TorchsCard {
     left: u64,
     /// Addresses of PyTorch's segment events, in order, and whether they are maps.
     theirs: Vec<(u64, bool)>,
@@ -191,8 +191,8 @@ struct Card {
 /// Where addresses lie that PyTorch's card did not tell.
 const ELSEWHERE: u64 = 1 << 60;
 
-impl Card {
-    fn new(answer: &Answer) -> Card {
+impl TorchsCard {
+    fn new(answer: &Answer) -> TorchsCard {
         let mut theirs = Vec::new();
         for event in &answer.recording.events {
             match event {
@@ -203,7 +203,7 @@ impl Card {
                 _ => {}
             }
         }
-        Card { left: answer.free, theirs, seen: 0, ranges: Vec::new() }
+        TorchsCard { left: answer.free, theirs, seen: 0, ranges: Vec::new() }
     }
 
     fn take(&mut self, size: u64) -> bool {
@@ -216,7 +216,7 @@ impl Card {
     }
 }
 
-impl SegmentSource for Card {
+impl SegmentSource for TorchsCard {
     fn allocate(&mut self, size: u64, _stream: u64, _pool: (u32, u32)) -> Option<u64> {
         let next = self.theirs.get(self.seen).map_or(ELSEWHERE, |(address, _)| *address);
         self.take(size).then_some(next)

@@ -34,7 +34,6 @@ pub const LINES: &[(&str, &str)] = &[
 
 /// One line; [`LINES`] says what they mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the table says it")]
 pub enum Sight {
     Read { path: PathBuf, was: Option<(u64, i128)> },
     Installed(Vec<PathBuf>),

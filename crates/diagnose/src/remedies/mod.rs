@@ -56,7 +56,6 @@ pub enum Stage {
     Offload,
     /// Numbers of fewer bits.
     Precision,
-    /// Another training.
     Training,
 }
 

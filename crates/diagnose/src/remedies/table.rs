@@ -5,7 +5,6 @@
 use super::{AsLever, Probe, Row, Stage};
 use crate::label::Label;
 
-/// Every change.
 #[rustfmt::skip]
 pub const TABLE: &[Row] = &[
     Row {

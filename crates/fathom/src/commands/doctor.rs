@@ -74,7 +74,7 @@ fn describe_card(settings: &Settings) -> String {
     let Some(card) = &settings.card else { return "none: memory is unlimited".to_owned() };
     let memory = study::memory_text(card.memory_bytes, card.used_bytes);
     let context = report::bytes::text(card.context_bytes);
-    let text = format!("{} with {memory}, context {context}", crate::card::title(card));
+    let text = format!("{} with {memory}, context {context}", card.shown_title());
     settings.notes.iter().fold(text, |text, note| format!("{text}\n{note}"))
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     }
     notes.extend(bench.runner.counts.notes());
     let fit = Fit {
-        card: crate::card::title(&card),
+        card: card.shown_title().to_owned(),
         memory_bytes: card.memory_bytes,
         used_bytes: card.used_bytes,
         context_bytes: card.context_bytes,

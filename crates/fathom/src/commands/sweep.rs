@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use fit::largest::Search;
-use fit::{Card, Verdict, grid};
+use fit::{Target, Verdict, grid};
 use report::Palette;
-use report::sweep::{Row, Sweep};
+use report::sweep::{Row, Sweep, SweptCard};
 
 use crate::along::{fewest, scaling};
 use crate::card::Said;
@@ -47,7 +47,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
             .iter()
             .map(|(name, vary)| report::sweep::Knob { name: name.clone(), values: shown(vary) })
             .collect(),
-        cards: catalogue.iter().map(card_of).collect(),
+        cards: catalogue.iter().map(SweptCard::new).collect(),
         ..Sweep::default()
     };
     match varied.iter().filter(|(_, vary)| matches!(vary, Vary::Range(_))).count() {
@@ -137,25 +137,10 @@ fn cards(arguments: &SweepArguments) -> Result<(Vec<gpus::Card>, Vec<String>)> {
     Ok((cards, notes))
 }
 
-fn card_of(card: &gpus::Card) -> report::sweep::Card {
-    let size = || report::bytes::text(card.memory_bytes).replace(".00", "");
-    let name = match (card.is_nameless(), card.memory_known) {
-        (true, _) => size(),
-        (false, gpus::Known::Given) => format!("{} {}", card.name, size()),
-        _ => card.name.to_owned(),
-    };
-    report::sweep::Card {
-        name,
-        memory_bytes: card.memory_bytes,
-        used_bytes: card.used_bytes,
-        context_bytes: card.context_bytes,
-    }
-}
-
 /// Cards that differ in memory alone are of one kind.
-pub(crate) fn questions(cards: &[gpus::Card]) -> Vec<Card> {
+pub(crate) fn questions(cards: &[gpus::Card]) -> Vec<Target> {
     let alike = |card: &gpus::Card| (card.compute_capability, card.sm_count, card.l2_bytes);
-    let question = |card: &gpus::Card| Card {
+    let question = |card: &gpus::Card| Target {
         name: card.name.to_owned(),
         usable_bytes: card.usable_bytes(),
         context_bytes: card.context_bytes,
@@ -168,7 +153,7 @@ fn fill_matrix(
     answer: &mut Sweep,
     runner: &mut OnPhantom,
     varied: &[(String, Vary)],
-    cards: &[Card],
+    cards: &[Target],
 ) -> Result<()> {
     let values: Vec<Vec<String>> = varied.iter().map(|(_, vary)| shown(vary)).collect();
     answer.points = grid::matrix(runner, &values, cards)?;
@@ -180,7 +165,7 @@ fn search(
     answer: &mut Sweep,
     runner: &mut OnPhantom,
     varied: &[(String, Vary)],
-    cards: &[Card],
+    cards: &[Target],
 ) -> Result<()> {
     let searched = varied.iter().position(|(_, vary)| matches!(vary, Vary::Range(_)));
     let Some((at, Vary::Range(range))) = searched.map(|at| (at, &varied[at].1)) else {
@@ -213,7 +198,7 @@ fn search(
         kinds.dedup();
         for kind in kinds {
             let mut search = Search::new(runner, *range, &values);
-            let of_kind: Vec<(usize, &Card)> =
+            let of_kind: Vec<(usize, &Target)> =
                 cards.iter().enumerate().filter(|(_, card)| card.kind == kind).collect();
             for &(index, card) in &of_kind {
                 let largest = search.largest(index, card)?;

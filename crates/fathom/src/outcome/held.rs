@@ -71,7 +71,7 @@ fn around(run: &Run, main: &Seen, memory_bytes: u64) -> Around {
     let Some(card) = &run.card else {
         return Around { context: (context_bytes, Known::Measured), ..Around::default() };
     };
-    let known = if card.context_assumed { Known::Assumed } else { Known::Measured };
+    let known = if card.is_context_assumed() { Known::Assumed } else { Known::Measured };
     Around {
         card_bytes: (memory_bytes != 0).then_some(memory_bytes),
         programs_bytes: card.used_bytes,

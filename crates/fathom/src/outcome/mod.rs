@@ -68,7 +68,8 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
     let mut run = Run {
         verdict,
         exit_code,
-        card: settings.card.as_ref().map(|card| card_of(card, targets)),
+        card: settings.card.clone(),
+        has_kernels: has_kernels(settings, targets),
         software: process.map(software_of).unwrap_or_default(),
         workspaces: Vec::new(),
         steps: all.iter().filter_map(Seen::steps).max().unwrap_or(0),
@@ -94,7 +95,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         notes: Vec::new(),
     };
     run.warnings.extend(settings.card.iter().filter_map(|card| missing_kernels(card, process)));
-    run.workspaces = workspaces(all, run.card.as_ref().and_then(|card| card.has_kernels));
+    run.workspaces = workspaces(all, run.has_kernels);
     run.notes = notes(all, settings, &run);
     run.notes.extend(visible::note(settings).filter(|_| run.peak.is_none()));
     run.notes.extend(notes_of_end(ended, &run));
@@ -369,18 +370,9 @@ fn peak_of(seen: &Seen) -> Peak {
     }
 }
 
-fn card_of(card: &gpus::Card, targets: &[String]) -> study::Card {
-    study::Card {
-        name: card.name.to_owned(),
-        title: crate::card::title(card),
-        memory_bytes: card.memory_bytes,
-        used_bytes: card.used_bytes,
-        context_bytes: card.context_bytes,
-        // For a card given by its memory alone the context is another card's.
-        context_assumed: card.context_known.is_assumed() || card.is_nameless(),
-        compute_capability: card.compute_capability,
-        has_kernels: gpus::has_kernels(targets, card.compute_capability),
-    }
+/// Whether the script's torch has kernels for the card.
+fn has_kernels(settings: &Settings, targets: &[String]) -> Option<bool> {
+    gpus::has_kernels(targets, settings.card.as_ref()?.compute_capability)
 }
 
 /// 92600 as `9.26.0`; empty if it could not be asked.

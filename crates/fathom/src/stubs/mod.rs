@@ -115,10 +115,7 @@ pub(crate) enum Error {
     },
     /// Stubs in this folder could not be preloaded: another folder is needed.
     #[error("`{}` contains a space, colon or dollar, which LD_PRELOAD cannot carry", path.display())]
-    Unpreloadable {
-        /// The folder.
-        path: PathBuf,
-    },
+    Unpreloadable { path: PathBuf },
 }
 
 /// Returns the stubs to preload after the phantom, written into a folder of `cache_dir` unless they

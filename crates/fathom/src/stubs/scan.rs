@@ -86,7 +86,6 @@ pub(super) struct LibraryFile {
     pub(super) path: PathBuf,
     /// Which of the given folders it was found in.
     pub(super) package: usize,
-    /// In bytes.
     pub(super) size: u64,
     /// Seconds and nanoseconds since 1970.
     pub(super) modified: (i64, i64),

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
-use oom::{Account, Amount, Card, Dim, Kind, Reconciling, Shape};
+use oom::{Account, Amount, Dim, Kind, Reconciling, Shape};
 use report::Palette;
 use report::oom::{Entry, Texts};
 
@@ -54,7 +54,7 @@ pub(crate) fn explain(
         None => refuse_without_size(arguments)?,
     }
     if !reconciling.is_empty() {
-        answer.card = reconciling.card.as_ref().map(|card| card.name.clone());
+        answer.card = reconciling.card.as_ref().map(|card| card.name.to_owned());
         answer.reconciliation = Some(oom::reconcile(&reconciling));
     }
     answer.next = next(&answer, texts, arguments);
@@ -151,11 +151,7 @@ fn reconciling(arguments: &TextArguments) -> Result<Reconciling> {
         let rounded = Amount::parse(text).filter(|amount| is_rounded && amount.contains(bytes));
         Ok(Some(rounded.unwrap_or(Amount::exactly(bytes))))
     };
-    let card = arguments.gpu.as_deref().map(find_card).transpose()?.map(|card| Card {
-        name: card.name.to_owned(),
-        box_bytes: u64::from(card.nominal_gib) << 30,
-        context_bytes: card.context_bytes,
-    });
+    let card = arguments.gpu.as_deref().map(find_card).transpose()?.cloned();
     let parameters = arguments.parameters.as_deref().map(|text| {
         count(text).ok_or_else(|| {
             let hint = "write a number: `--parameters 76464439`, `--parameters 7B`";

@@ -35,7 +35,6 @@ const SHOWN: usize = 60;
 /// File of a trial's folder that takes what the script prints.
 const OUTPUT: &str = "output";
 
-/// One trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     /// The whole command.
@@ -60,7 +59,6 @@ impl Job {
     }
 }
 
-/// Runs trials.
 pub(crate) struct Trials {
     launch: Launch,
     server: Option<Server>,

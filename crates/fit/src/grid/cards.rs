@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::{How, Needs, Point};
-use crate::trial::{Card, Measured, Memory, Runner, Trial, Verdict, verdict_for};
+use crate::trial::{Measured, Memory, Runner, Target, Trial, Verdict, verdict_for};
 
 /// A combination and a card, by their indices.
 type Place = (usize, usize);
@@ -18,7 +18,7 @@ pub(super) struct Verdicts<'a> {
     pub(super) needs: &'a Needs,
     /// Combinations that follow one law.
     pub(super) lines: &'a [Vec<usize>],
-    pub(super) cards: &'a [Card],
+    pub(super) cards: &'a [Target],
     /// Cards of this kind, by their indices.
     pub(super) of_kind: &'a [usize],
 }

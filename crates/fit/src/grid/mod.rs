@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 
 use self::cards::Verdicts;
 use crate::law::Law;
-use crate::trial::{Card, Measured, Memory, Peaks, Runner, Trial, Verdict};
+use crate::trial::{Measured, Memory, Runner, Target, Trial, Verdict};
+use anatomy::Peaks;
 
 /// A law is fitted along knobs with at least this many values.
 const LONG: usize = 6;
@@ -62,7 +63,7 @@ impl Point {
 pub fn matrix<R: Runner>(
     runner: &mut R,
     knobs: &[Vec<String>],
-    cards: &[Card],
+    cards: &[Target],
 ) -> Result<Vec<Point>, R::Error> {
     let combinations = combinations(knobs);
     let mut points = Vec::new();
@@ -84,7 +85,7 @@ pub fn matrix<R: Runner>(
     Ok(points)
 }
 
-fn kinds(cards: &[Card]) -> Vec<usize> {
+fn kinds(cards: &[Target]) -> Vec<usize> {
     let mut kinds: Vec<usize> = cards.iter().map(|card| card.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -111,7 +112,7 @@ fn needs<R: Runner>(
     knobs: &[Vec<String>],
     combinations: &[Vec<String>],
     of_kind: &[usize],
-    cards: &[Card],
+    cards: &[Target],
 ) -> Result<Needs, R::Error> {
     let mut known: BTreeMap<usize, Measured> = BTreeMap::new();
     let mut run = |known: &mut BTreeMap<usize, Measured>, which: &[usize]| {
@@ -197,7 +198,7 @@ fn guesses(
     combinations: &[Vec<String>],
     known: &BTreeMap<usize, Measured>,
     of_kind: &[usize],
-    cards: &[Card],
+    cards: &[Target],
 ) -> BTreeMap<usize, Peaks> {
     let number = |index: usize| combinations[index][knob].parse::<i64>().unwrap_or(0);
     let ran: Vec<(i64, Peaks)> = line

@@ -14,16 +14,15 @@ use std::cmp::Ordering;
 use self::tries::Search;
 use crate::checkpoint::Step;
 use crate::lever::{Label, Lever, OFFLOAD};
-use crate::trial::{Card, Measured, Peaks, Verdict, verdict_for};
+use crate::trial::{Measured, Target, Verdict, verdict_for};
+use anatomy::Peaks;
 
 /// What a lever said when it was tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fact {
-    /// Its id.
     pub lever: String,
     /// Whether it took hold.
     pub applied: bool,
-    /// Why not.
     pub reason: Option<String>,
     /// Where it took hold.
     pub sites: Vec<String>,
@@ -49,7 +48,6 @@ pub struct Tried {
 /// A root cause of the peak, as `diagnose` names it, and what may be done about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// In words.
     pub title: String,
     /// Bytes that it explains.
     pub bytes: u64,
@@ -74,7 +72,6 @@ pub struct Look {
     pub parts: Vec<String>,
 }
 
-/// Tries plans.
 pub trait Bench {
     /// Why nothing can be tried at all.
     type Error;
@@ -101,8 +98,7 @@ pub struct Speeds {
 /// What is wanted.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// The card.
-    pub card: Card,
+    pub card: Target,
     /// To compare operations with bytes that are moved.
     pub speeds: Speeds,
     /// Only these levers; all if empty.
@@ -118,7 +114,6 @@ pub struct Wish {
 /// A plan that was tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Its levers.
     pub levers: Vec<Lever>,
     /// The strongest of their labels.
     pub label: Label,
@@ -135,7 +130,6 @@ pub struct Plan {
     pub facts: Vec<Fact>,
 }
 
-/// The answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The script as it is.

@@ -4,7 +4,8 @@ use diagnose::remedies::Row;
 
 use super::{Bench, Fact, Look, Plan, Tried, Wish, class};
 use crate::lever::{Label, Lever, OFFLOAD, label};
-use crate::trial::{Measured, Peaks, Verdict, verdict_for};
+use crate::trial::{Measured, Verdict, verdict_for};
+use anatomy::Peaks;
 
 /// A forward pass is about a third of a step: the backward pass takes two matrix products for each of its one.
 const PASSES: f64 = 3.0;

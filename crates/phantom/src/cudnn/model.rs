@@ -95,7 +95,6 @@ pub(crate) fn kind_of(plan: &Node) -> Work {
 enum Task<'a> {
     Convolution(&'a Node),
     AttentionForward,
-    /// The queries.
     AttentionBackward(Operand),
 }
 

@@ -13,7 +13,6 @@ use crate::error::{Answer, Failure};
 use crate::state::lock;
 use crate::status;
 
-/// One network.
 #[derive(Clone, Copy, Debug)]
 struct Network {
     /// 0 relu, 1 tanh, 2 LSTM, 3 GRU.

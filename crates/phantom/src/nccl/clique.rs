@@ -11,7 +11,6 @@ use super::Communicator;
 use super::values::{Operation, bytes_of, combine};
 use crate::memory;
 
-/// Which collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     AllReduce,

@@ -10,7 +10,6 @@ use fathom_phantom as _;
 use crate::arguments::Argument;
 use crate::world::World;
 
-/// One function.
 pub struct Call {
     pub name: &'static str,
     /// Calls it; the status, where the function gives one.

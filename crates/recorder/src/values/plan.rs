@@ -13,7 +13,6 @@ const CONSTANTS: [&str; 3] = ["isnan", "isinf", "isfinite"];
 /// What may stand for a value that takes too long, or cannot be had.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Nothing.
     Nowhere,
     /// A single number with a fraction, such as a loss; and that numbers are finite.
     AtNumbers,

@@ -8,7 +8,6 @@ pub(super) const HEADER: usize = 12;
 /// A chunk whose checksum is right.
 #[derive(Clone, Copy)]
 pub(super) struct Chunk<'a> {
-    /// Its name.
     pub(super) tag: &'a [u8; 4],
     /// Where the payload begins in the file.
     pub(super) offset: u64,

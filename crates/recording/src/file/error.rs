@@ -21,13 +21,11 @@ pub enum Error {
     Damaged {
         /// Where the chunk begins.
         offset: u64,
-        /// Its tag.
         tag: String,
     },
     /// A whole chunk that says what cannot be.
     #[error("byte {offset}: chunk `{tag}`: {why}")]
     Wrong {
-        /// Where.
         offset: u64,
         /// In which chunk.
         tag: String,

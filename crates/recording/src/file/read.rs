@@ -18,7 +18,6 @@ pub(super) struct Place {
 /// What was read so far, and what the file's numbers mean.
 #[derive(Default)]
 pub(super) struct Tables {
-    /// The result.
     pub(super) recording: Recording,
     /// The file may hold a text twice, the recording does not.
     texts: Vec<TextId>,

@@ -31,7 +31,6 @@ use words::Words;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct Error {
-    /// From 1.
     pub line: usize,
     /// What was found, and what could be there.
     pub why: String,

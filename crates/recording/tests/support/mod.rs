@@ -9,7 +9,6 @@ use recording::{
 
 type Pool = (u32, u32);
 
-/// Any recording.
 pub(crate) fn recordings() -> impl Strategy<Value = Recording> {
     let numbers = || vec(any::<[u32; 4]>(), 0..6);
     let tables = (vec(".{0,8}", 0..6), numbers(), numbers(), numbers(), numbers());

@@ -11,11 +11,8 @@ use super::Check;
 pub struct Annotation {
     /// From the root of the repository.
     pub file: Option<String>,
-    /// From 1.
     pub line: Option<u64>,
-    /// One line.
     pub title: String,
-    /// Several lines.
     pub message: String,
 }
 

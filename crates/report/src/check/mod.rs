@@ -55,8 +55,8 @@ impl Check {
         match &self.run.card {
             None => "unlimited".to_owned(),
             // Given by its memory alone.
-            Some(card) if card.name == "unlimited" => bytes::text(card.memory_bytes),
-            Some(card) => card.name.clone(),
+            Some(card) if card.is_nameless() => bytes::text(card.memory_bytes),
+            Some(card) => card.name.to_owned(),
         }
     }
 

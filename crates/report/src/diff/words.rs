@@ -78,7 +78,6 @@ pub(super) fn category(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// An operator.
 pub(super) fn operator(row: &Named) -> String {
     if row.name.is_empty() { "no operator known".to_owned() } else { row.name.clone() }
 }

@@ -42,7 +42,6 @@ struct Peak<'a> {
 struct OutOfMemory<'a> {
     tried_bytes: u64,
     free_bytes: u64,
-    /// Who asked.
     #[serde(flatten)]
     origin: Place<'a>,
     /// Why there was no room, in words.

@@ -262,17 +262,17 @@ pub fn json(run: &Run) -> String {
         exit_code: run.exit_code,
         headline: headline(run),
         gpu: run.card.as_ref().map(|card| Gpu {
-            name: &card.name,
-            title: &card.title,
+            name: card.name,
+            title: card.shown_title(),
             memory_bytes: card.memory_bytes,
             used_bytes: card.used_bytes,
             context_bytes: card.context_bytes,
-            context_known: if card.context_assumed { "assumed" } else { "measured" },
+            context_known: if card.is_context_assumed() { "assumed" } else { "measured" },
             compute_capability: format!(
                 "{}.{}",
                 card.compute_capability.0, card.compute_capability.1
             ),
-            has_kernels: card.has_kernels,
+            has_kernels: run.has_kernels,
         }),
         software: Software {
             torch: &run.software.torch,

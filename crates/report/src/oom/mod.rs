@@ -11,7 +11,6 @@ use oom::{Account, Advice, Balance, Refutation, Solution};
 pub use json::json;
 pub use terminal::terminal;
 
-/// Texts explained.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {
     /// Messages and tables, the one that matters first.
@@ -37,7 +36,6 @@ pub struct Entry {
     pub file: String,
     /// What it says.
     pub account: Account,
-    /// What follows.
     pub balance: Balance,
     /// Which advice can help.
     pub advice: Vec<Advice>,
@@ -67,7 +65,6 @@ pub struct Sought {
 pub struct Refused {
     /// Its bytes, rounded as the allocator rounds.
     pub bytes: u64,
-    /// Who asked.
     pub origin: anatomy::Origin,
 }
 

@@ -124,7 +124,6 @@ pub(super) fn areas(at: &Dissection, most: Option<usize>) -> Vec<String> {
     at.areas.iter().take(most.unwrap_or(usize::MAX)).map(row).collect()
 }
 
-/// All operators.
 pub(super) fn operators(at: &Dissection) -> Vec<String> {
     let rows = at.operators.iter().map(|row| {
         let name = if row.name.is_empty() { "no operator known" } else { &row.name };

@@ -21,7 +21,6 @@ pub(crate) const COLUMNS: usize = 91;
 
 /// What is shown in full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Unfold {
     pub findings: bool,
     pub ledger: bool,

@@ -109,9 +109,9 @@ pub fn json(sweep: &Sweep) -> String {
             .iter()
             .map(|card| Gpu {
                 name: &card.name,
-                memory_bytes: card.memory_bytes,
-                used_bytes: card.used_bytes,
-                context_bytes: card.context_bytes,
+                memory_bytes: card.card.memory_bytes,
+                used_bytes: card.card.used_bytes,
+                context_bytes: card.card.context_bytes,
             })
             .collect(),
         points: sweep.points.iter().map(|point| self::point(sweep, point)).collect(),
@@ -150,7 +150,7 @@ fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
         failure,
         peak_allocated_bytes: point.peaks.allocated,
         peak_reserved_bytes: point.peaks.reserved,
-        device_bytes: taken(&point.peaks, &sweep.cards[point.card]),
+        device_bytes: taken(&point.peaks, &sweep.cards[point.card].card),
         how: match point.how {
             How::Run => "run",
             How::Implied => "implied",
@@ -178,7 +178,7 @@ fn largest<'a>(sweep: &'a Sweep, row: &'a super::Row) -> Largest<'a> {
         is_assumed: row.largest.is_assumed,
         others: row.others.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
         peak_reserved_bytes: row.largest.peaks.reserved,
-        device_bytes: taken(&row.largest.peaks, card),
+        device_bytes: taken(&row.largest.peaks, &card.card),
         at_end_of_range: row.largest.at_end_of_range,
         unfinished: row.largest.unfinished,
         failure: row.largest.failure.as_deref(),
@@ -186,6 +186,6 @@ fn largest<'a>(sweep: &'a Sweep, row: &'a super::Row) -> Largest<'a> {
 }
 
 /// What a card gives: PyTorch's memory and the context, and what libraries such as NCCL take.
-fn taken(peaks: &fit::Peaks, card: &super::Card) -> u64 {
+fn taken(peaks: &fit::Peaks, card: &gpus::Card) -> u64 {
     peaks.device.max(peaks.reserved + card.context_bytes)
 }

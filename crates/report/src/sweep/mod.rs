@@ -4,6 +4,7 @@ mod growth;
 mod json;
 mod terminal;
 
+use anatomy::bytes;
 use fit::grid::Point;
 use fit::largest::Largest;
 
@@ -23,32 +24,37 @@ pub struct Knob {
 
 /// A card of the sweep.
 #[derive(Clone, Debug)]
-pub struct Card {
-    /// Its name, or its memory.
+pub struct SweptCard {
+    /// Its name, with the memory that was asked for; the memory alone where no card was named.
     pub name: String,
-    /// Total memory.
-    pub memory_bytes: u64,
-    /// What other programs hold of it.
-    pub used_bytes: u64,
-    /// What a process needs before its first tensor.
-    pub context_bytes: u64,
+    pub card: gpus::Card,
+}
+
+impl SweptCard {
+    /// As its column is headed.
+    pub fn new(card: &gpus::Card) -> SweptCard {
+        let size = || bytes::text(card.memory_bytes).replace(".00", "");
+        let name = match (card.is_nameless(), card.memory_known) {
+            (true, _) => size(),
+            (false, gpus::Source::Given) => format!("{} {}", card.name, size()),
+            _ => card.name.to_owned(),
+        };
+        SweptCard { name, card: card.clone() }
+    }
 }
 
 /// The largest value of the knob that was searched.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The knob.
     pub knob: String,
     /// The other knobs and their values.
     pub others: Vec<(String, String)>,
-    /// The answer.
     pub largest: Largest,
 }
 
 /// How the allocated peak, or one of its causes, grows with a knob.
 #[derive(Clone, Debug)]
 pub struct Scaling {
-    /// The knob.
     pub knob: String,
     /// The cause, by the id of its findings; `None` for the whole peak.
     pub cause: Option<&'static str>,
@@ -79,14 +85,13 @@ pub struct Sweep {
     /// Knobs, in the order of the values of points.
     pub knobs: Vec<Knob>,
     /// Cards, as points refer to them.
-    pub cards: Vec<Card>,
+    pub cards: Vec<SweptCard>,
     /// Every combination on every card.
     pub points: Vec<Point>,
     /// The largest values.
     pub largest: Vec<Row>,
     /// The fewest cards, if worlds were varied.
     pub fewest: Vec<Fewest>,
-    /// Growth.
     pub scaling: Vec<Scaling>,
     /// Trials that were run.
     pub run: usize,

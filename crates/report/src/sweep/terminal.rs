@@ -52,12 +52,15 @@ fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> (Style, &'static str, 
         let why = match &row.largest.failure {
             Some(why) => format!("the script failed: {}", why.lines().next().unwrap_or_default()),
             None => {
-                format!("no value fits its {}", memory_text(card.memory_bytes, card.used_bytes))
+                format!(
+                    "no value fits its {}",
+                    memory_text(card.card.memory_bytes, card.card.used_bytes)
+                )
             }
         };
         return (palette.bad, "NONE", format!("{place}: {why}"));
     };
-    let needs = bytes::text(row.largest.peaks.reserved + card.context_bytes);
+    let needs = bytes::text(row.largest.peaks.reserved + card.card.context_bytes);
     let end = match (&row.largest.failure, row.largest.at_end_of_range) {
         (Some(why), _) => {
             format!("; beyond it the script fails: {}", why.lines().next().unwrap_or_default())
@@ -68,7 +71,7 @@ fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> (Style, &'static str, 
         (None, true) => "; the range ends here, not the memory".to_owned(),
         (None, false) => String::new(),
     };
-    let memory = bytes::text(card.memory_bytes);
+    let memory = bytes::text(card.card.memory_bytes);
     let rest = format!("{place}: {} {value} needs {needs} of {memory}{end}", row.knob);
     assumed_or_not(sweep, row.largest.is_assumed, palette, ("LARGEST", rest))
 }

@@ -27,7 +27,6 @@ impl NodeId {
     }
 }
 
-/// One value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Node {
     /// `None`

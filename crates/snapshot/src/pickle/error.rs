@@ -26,7 +26,6 @@ pub enum Error {
     UnknownOpcode {
         /// Position of the byte from the start of the file.
         at: u64,
-        /// The byte.
         byte: u8,
     },
     /// An instruction that would import or call something, or that needs data from elsewhere.

@@ -10,7 +10,6 @@ use crate::pickle::{Fold, opcode::*, text};
 const NEWEST_PROTOCOL: u8 = 5;
 
 impl<F: Fold> Machine<'_, '_, F> {
-    /// Constants, numbers.
     pub(super) fn number(&mut self, opcode: u8) -> Result<(), Fault> {
         let node = match opcode {
             NONE => return self.shared(arena::NONE),
@@ -72,7 +71,6 @@ impl<F: Fold> Machine<'_, '_, F> {
         })
     }
 
-    /// Containers.
     fn container(&mut self, opcode: u8) -> Result<(), Fault> {
         match opcode {
             EMPTY_TUPLE => self.shared(arena::EMPTY_TUPLE),

@@ -120,7 +120,6 @@ impl Stack {
 pub(crate) enum Value {
     /// An integer that is not a node.
     Int(i64),
-    /// Any value.
     Node(NodeId),
 }
 

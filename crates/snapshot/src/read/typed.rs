@@ -39,13 +39,10 @@ pub(super) trait Typed {
     fn u64(&self, key: Word, node: NodeId) -> Result<u64, Wrong>;
     /// An int of 32 bits from 0 on.
     fn u32(&self, key: Word, node: NodeId) -> Result<u32, Wrong>;
-    /// An int.
     fn i64(&self, key: Word, node: NodeId) -> Result<i64, Wrong>;
     /// A float, or an int.
     fn f64(&self, key: Word, node: NodeId) -> Result<f64, Wrong>;
-    /// A bool.
     fn bool(&self, key: Word, node: NodeId) -> Result<bool, Wrong>;
-    /// A dict.
     fn dict(&self, node: NodeId) -> Result<Items, Wrong>;
     /// A list or tuple.
     fn list(&self, key: Word, node: NodeId) -> Result<Items, Wrong>;
