@@ -19,10 +19,10 @@ pub mod detectors;
 pub mod finding;
 mod label;
 pub mod page;
+mod phrases;
 pub mod remedies;
 mod roles;
 pub mod scene;
-mod words;
 
 use std::collections::BTreeMap;
 

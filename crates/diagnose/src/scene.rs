@@ -240,7 +240,7 @@ impl Claims {
             return None;
         }
         self.take(members);
-        let evidence = crate::words::evidence(scene, members);
+        let evidence = crate::phrases::evidence(scene, members);
         Some(Finding { bytes, evidence, ..Finding::default() })
     }
 }
@@ -248,6 +248,6 @@ impl Claims {
 /// A finding about things that others count.
 pub(crate) fn remark(scene: &Scene<'_>, members: &[usize]) -> Option<Finding> {
     let bytes = scene.bytes(members);
-    let evidence = crate::words::evidence(scene, members);
+    let evidence = crate::phrases::evidence(scene, members);
     scene.is_worth(bytes).then(|| Finding { bytes, evidence, ..Finding::default() })
 }

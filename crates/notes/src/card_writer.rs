@@ -23,7 +23,7 @@ use crate::note::{Note, What};
 use crate::parts::PartNumber;
 use crate::stacks::StackNumber;
 use crate::state::State;
-use crate::words::Word;
+use crate::text_table::Word;
 
 /// One event of the history.
 #[derive(Clone, Copy, Debug)]

@@ -20,7 +20,7 @@ pub mod paths;
 pub mod saved;
 pub mod stacks;
 mod state;
-pub mod words;
+pub mod text_table;
 
 pub use card_writer::{Batch, CardWriter, Entry, Frame, NewOwner, Outside, Wanted};
 pub use hash::{Map, Set};

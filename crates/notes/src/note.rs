@@ -3,7 +3,7 @@
 use recording::{Category, Phase};
 
 use crate::hash::Map;
-use crate::words::Word;
+use crate::text_table::Word;
 
 /// Something said of an address, or of the time since a part began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::hash::Map;
 use crate::stacks::StackNumber;
-use crate::words::Word;
+use crate::text_table::Word;
 
 /// The number of a part, the same each time it begins.
 pub type PartNumber = u32;

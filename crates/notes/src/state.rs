@@ -7,7 +7,7 @@ use crate::note::Notes;
 use crate::parts::Parts;
 use crate::saved::Saved;
 use crate::stacks::Stacks;
-use crate::words::{Word, Words};
+use crate::text_table::{Word, Words};
 
 /// A function of torch.
 #[derive(Debug, Default)]

@@ -28,7 +28,7 @@ pub(crate) struct Kind {
 
 /// A line of the user's source and the line that called it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct CallSite {
     /// Row of the caller, plus one; 0 for none.
     pub(crate) caller: u32,
     /// Text of the file.
@@ -63,11 +63,11 @@ pub(crate) struct Kinds<'a> {
     /// Texts of all rows.
     pub(crate) texts: Texts<'a>,
     /// Lines with their callers.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<CallSite>,
     pub(crate) list: Vec<Kind>,
     known: HashMap<(OwnerId, Category, TextId, TextId, TextId), u32>,
     place_of: HashMap<OwnerId, u32>,
-    row_of: HashMap<Place, u32>,
+    row_of: HashMap<CallSite, u32>,
 }
 
 impl<'a> Kinds<'a> {
@@ -124,7 +124,7 @@ impl<'a> Kinds<'a> {
         let mut caller = 0;
         for Frame { file, function, line, .. } in self.source.users_lines(owner) {
             let (file, function) = (self.text(file), self.text(function));
-            let place = Place { caller, file, line, function };
+            let place = CallSite { caller, file, line, function };
             let places = &mut self.places;
             caller = *self.row_of.entry(place).or_insert_with(|| {
                 places.push(place);

@@ -54,7 +54,7 @@ struct Capture {
 
 /// A place in a capture: what comes next there comes after these nodes.
 #[derive(Clone)]
-struct Place {
+struct CapturePoint {
     capture: u64,
     ends: Vec<Handle>,
 }
@@ -62,8 +62,8 @@ struct Place {
 /// All captures by number, streams that take part, and events recorded in one.
 struct Captures {
     all: BTreeMap<u64, Capture>,
-    streams: BTreeMap<Handle, Place>,
-    events: BTreeMap<Handle, Place>,
+    streams: BTreeMap<Handle, CapturePoint>,
+    events: BTreeMap<Handle, CapturePoint>,
     begun: u64,
 }
 
@@ -345,7 +345,7 @@ fn begin_into(stream: Handle, graph: Option<Handle>, mode: c_int) -> Answer {
         nodes: Nodes::default(),
     };
     captures.all.insert(capture, new);
-    captures.streams.insert(stream, Place { capture, ends: Vec::new() });
+    captures.streams.insert(stream, CapturePoint { capture, ends: Vec::new() });
     UNDER_WAY.store(captures.all.len(), Relaxed);
     Ok(())
 }

@@ -5,7 +5,7 @@
 use notes::local;
 use notes::note::What;
 use notes::parts::{Part, PartNumber};
-use notes::words::Word;
+use notes::text_table::Word;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use notes::note::{Note, What};
-use notes::words::{DIMENSIONS, Form, Word};
+use notes::text_table::{DIMENSIONS, Form, Word};
 use notes::{State, local};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -3,7 +3,7 @@
 use gate::{Baseline, Change, Comparison, Kind, ModuleChange, Peaks};
 
 use crate::bytes;
-use crate::sections::words::begin;
+use crate::sections::columns::begin;
 use crate::workspaces;
 use study::{Against, Run};
 

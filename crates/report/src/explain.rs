@@ -6,7 +6,7 @@ use study::Study;
 
 use crate::bytes;
 use crate::lines::Lines;
-use crate::sections::words::{count, place};
+use crate::sections::columns::{count, place};
 use crate::sections::{SCREEN, Section, Unfold, causes, fragments, sections};
 use crate::terminal::{Palette, when};
 use study::fragments::Fragments;

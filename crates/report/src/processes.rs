@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::bytes;
 use crate::sections::COLUMNS;
-use crate::sections::words::begin;
+use crate::sections::columns::begin;
 use study::{Process, Run};
 
 /// Rows that are shown unless everything is asked for.

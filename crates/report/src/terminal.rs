@@ -12,7 +12,7 @@ use crate::explain::{cause, operator};
 use crate::lines::{Lines, visible};
 use crate::processes;
 use crate::ranks;
-use crate::sections::words::sentence;
+use crate::sections::columns::sentence;
 use crate::sections::{COLUMNS, SCREEN, Section, Unfold, causes, sections};
 use crate::why::why;
 use crate::workspaces;

@@ -12,11 +12,11 @@
 
 mod convert;
 mod error;
+mod keys;
 mod model;
 pub mod pickle;
 mod read;
 mod tables;
-mod words;
 mod write;
 
 pub use convert::{from_recording, to_recordings};

@@ -13,7 +13,7 @@ use crate::program::Program;
 
 /// What PyTorch did with a program.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct ServerReply {
     /// Total memory of the card.
     pub(crate) total: u64,
     /// What of it was free when the program began.
@@ -116,7 +116,7 @@ impl Server {
     }
 
     /// PyTorch's answer to a program.
-    pub(crate) fn run(&mut self, program: &Program) -> Result<Answer, String> {
+    pub(crate) fn run(&mut self, program: &Program) -> Result<ServerReply, String> {
         if self.answered == LIFETIME {
             let (command, python) = self.programs.clone();
             *self = Server::launch(command, python);
@@ -124,7 +124,7 @@ impl Server {
         self.answered += 1;
         let input = self.input.as_mut().expect("open until the end");
         writeln!(input, "{program}run").and_then(|()| input.flush()).expect("PyTorch's side reads");
-        let mut answer = Answer::default();
+        let mut answer = ServerReply::default();
         let mut lines = String::new();
         loop {
             let line = self.line();

@@ -6,7 +6,7 @@ use allocator::{Allocator, Handle, SegmentSource, Settings, Stats};
 use recording::{Event, OwnerId, Segment};
 
 use crate::program::{Operation, Program};
-use crate::server::{Answer, Server};
+use crate::server::{Server, ServerReply};
 
 /// What our allocator did.
 pub(crate) struct Simulation {
@@ -26,7 +26,7 @@ pub(crate) struct Simulation {
 
 /// Runs a program. What a card decides freely is as PyTorch had it: addresses of segments, numbers
 /// of streams, names of pools. Whether there is room is our own arithmetic.
-pub(crate) fn simulate(program: &Program, server: &Server, answer: &Answer) -> Simulation {
+pub(crate) fn simulate(program: &Program, server: &Server, answer: &ServerReply) -> Simulation {
     let settings = Settings::for_torch(&server.torch).expect("a version that is known");
     // PyTorch's side sets the fraction back to 1 before each program.
     let settings = Settings {
@@ -192,7 +192,7 @@ struct TorchsCard {
 const ELSEWHERE: u64 = 1 << 60;
 
 impl TorchsCard {
-    fn new(answer: &Answer) -> TorchsCard {
+    fn new(answer: &ServerReply) -> TorchsCard {
         let mut theirs = Vec::new();
         for event in &answer.recording.events {
             match event {

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use recording::facts::word;
 
 use crate::finding::Finding;
+use crate::phrases::{modules, place, tensor};
 use crate::remedies::remedies;
 use crate::roles::Role;
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::{modules, place, tensor};
 
 /// A module, and of its matrices rows, columns and elements: scores, masks, dropout and gradients share them.
 type Matrix<'a> = (&'a str, u64, u64, u64);

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use recording::facts::word;
 
 use crate::finding::Finding;
+use crate::phrases::{modules, place, tensor};
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::{modules, place, tensor};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let facts = scene.anatomy.facts.of("outer").iter();

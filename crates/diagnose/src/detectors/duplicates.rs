@@ -3,9 +3,9 @@
 use recording::Category;
 
 use crate::finding::Finding;
+use crate::phrases::place;
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene, Thing, remark};
-use crate::words::place;
 
 /// Operators that only copy.
 const COPIES: [&str; 13] = [

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use recording::Category;
 
 use crate::finding::Finding;
+use crate::phrases::modules;
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene, remark};
-use crate::words::modules;
 
 pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
     let frozen: HashSet<&str> =

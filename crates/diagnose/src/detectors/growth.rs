@@ -4,9 +4,9 @@ use anatomy::{GrowthSite, bytes};
 use recording::Category;
 
 use crate::finding::Finding;
+use crate::phrases::{evidence, place};
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::{evidence, place};
 
 /// A leak is worth a word however small: it has a thousand steps to grow.
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::finding::Finding;
+use crate::phrases::{place, tensor};
 use crate::remedies::remedies;
 use crate::roles::Role;
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::{place, tensor};
 
 /// Fewer classes are no vocabulary.
 const VOCABULARY: u64 = 1000;

@@ -6,10 +6,10 @@ use anatomy::bytes;
 use recording::{Category, Phase};
 
 use crate::finding::Finding;
+use crate::phrases::{kept, modules, times};
 use crate::remedies::of_activations;
 use crate::roles::{Role, role};
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::{kept, modules, times};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let definite = claims.free(scene, is_map);

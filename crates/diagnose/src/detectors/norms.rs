@@ -3,9 +3,9 @@
 use recording::Category;
 
 use crate::finding::Finding;
+use crate::phrases::modules;
 use crate::roles::{Role, role};
 use crate::scene::{Claims, Scene, remark};
-use crate::words::modules;
 
 pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
     let Some(dtype) = scene.anatomy.facts.of("autocast").first() else { return Vec::new() };

@@ -6,10 +6,10 @@ use recording::Category;
 use recording::facts::word;
 
 use crate::finding::Finding;
+use crate::phrases::place;
 use crate::remedies::remedies;
 use crate::roles::Role;
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::place;
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     // `one_hot(…).float()`: the integers may be gone by the time of the peak.

@@ -6,9 +6,9 @@ use anatomy::bytes;
 use recording::{Category, Phase};
 
 use crate::finding::Finding;
+use crate::phrases::{below, is_number, kept};
 use crate::remedies::of_activations;
 use crate::scene::{Claims, Scene};
-use crate::words::{below, is_number, kept};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let mut of_region: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -109,6 +109,6 @@ fn rows(scene: &Scene<'_>, group: &[usize]) -> Option<Vec<u64>> {
 fn text_of(rows: &[u64]) -> String {
     match rows {
         [rows] => format!("{rows} rows"),
-        _ => format!("{} rows", crate::words::times(rows)),
+        _ => format!("{} rows", crate::phrases::times(rows)),
     }
 }

@@ -4,9 +4,9 @@ use anatomy::bytes;
 use recording::Category;
 
 use crate::finding::Finding;
+use crate::phrases::count;
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene};
-use crate::words::count;
 
 const KINDS: [Category; 3] = [Category::Weights, Category::Gradients, Category::Optimizer];
 

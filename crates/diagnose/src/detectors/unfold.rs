@@ -6,10 +6,10 @@ use anatomy::bytes;
 use recording::facts::word;
 
 use crate::finding::Finding;
+use crate::phrases::{modules, place};
 use crate::remedies::remedies;
 use crate::roles::Role;
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::{modules, place};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let is_unfolded = |thing: &Thing<'_>| {

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use recording::Category;
 
 use crate::finding::Finding;
+use crate::phrases::plural;
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene};
-use crate::words::plural;
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let names: HashSet<&str> =

@@ -4,10 +4,10 @@ use anatomy::bytes;
 use recording::Category;
 
 use crate::finding::Finding;
+use crate::phrases::{modules, place, plural, tensor};
 use crate::remedies::remedies;
 use crate::roles::{Role, role};
 use crate::scene::{Claims, Scene, Thing};
-use crate::words::{modules, place, plural, tensor};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let facts = &scene.anatomy.facts;

@@ -3,9 +3,9 @@
 use recording::Category;
 
 use crate::finding::Finding;
+use crate::phrases::{modules, place};
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene};
-use crate::words::{modules, place};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let members = claims.free(scene, |thing| thing.is(Category::Workspace));

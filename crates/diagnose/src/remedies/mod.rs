@@ -8,8 +8,8 @@ mod table;
 use anatomy::Anatomy;
 
 use crate::label::Label;
+use crate::phrases::is_spread;
 use crate::scene::{Scene, Thing};
-use crate::words::is_spread;
 
 pub use table::TABLE;
 

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
             screen::say(&format!("fathom: {key} = {value} ({origin})"));
         }
     }
-    let folder = Place::make(arguments.out.as_deref())?;
+    let folder = RunFolder::make(arguments.out.as_deref())?;
     let (mut run, files) = match &world {
         Some(world) => {
             RankRunner::new(&launch, &arguments.command, &settings, world, folder.path())?.run()?
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         run.answers = asked.map(|ask| diagnose::ask(anatomy, run.findings(), ask)).collect();
     }
     gate.judge(&mut run);
-    if let Place::Kept(kept) = &folder {
+    if let RunFolder::Kept(kept) = &folder {
         outputs.file(&kept.path().join(page::REPORT), report::json(&run));
     }
     if let Some(path) = &arguments.page {
@@ -103,23 +103,23 @@ fn show(run: &Run, arguments: &RunArguments, outputs: &mut Outputs) {
 }
 
 /// Where the processes of a run leave their files: kept on request, else gone with the run.
-enum Place {
+enum RunFolder {
     Kept(Kept),
     Temporary(Folder),
 }
 
-impl Place {
-    fn make(out: Option<&Path>) -> Result<Place> {
+impl RunFolder {
+    fn make(out: Option<&Path>) -> Result<RunFolder> {
         Ok(match out {
-            Some(out) => Place::Kept(Kept::open(out)?),
-            None => Place::Temporary(Folder::new("run")?),
+            Some(out) => RunFolder::Kept(Kept::open(out)?),
+            None => RunFolder::Temporary(Folder::new("run")?),
         })
     }
 
     fn path(&self) -> &Path {
         match self {
-            Place::Kept(kept) => kept.path(),
-            Place::Temporary(folder) => folder.path(),
+            RunFolder::Kept(kept) => kept.path(),
+            RunFolder::Temporary(folder) => folder.path(),
         }
     }
 }

@@ -54,7 +54,7 @@ fn letters(options: &[String]) -> String {
 
 /// What `probe.py` says, and what that rests on.
 #[derive(Deserialize)]
-struct Answer {
+struct Probed {
     #[serde(flatten)]
     python: Python,
     /// `None` if there is a name among them that is no text: then nothing is kept.
@@ -76,7 +76,7 @@ impl Python {
         if let Some(python) = file.as_deref().and_then(remembered) {
             return Ok(python);
         }
-        let Answer { python, rests_on } = ask(executable, start)?;
+        let Probed { python, rests_on } = ask(executable, start)?;
         if let (Some(file), Some(rests_on)) = (file, rests_on) {
             let seen = |path: PathBuf| {
                 let mark = mark(Aspect::Stamp, &path);
@@ -93,7 +93,7 @@ impl Python {
     }
 }
 
-fn ask(executable: &Path, start: &Start) -> Result<Answer> {
+fn ask(executable: &Path, start: &Start) -> Result<Probed> {
     // The folder as it is: its name need not be text.
     let first = start.first.as_deref().unwrap_or(Path::new(""));
     let output = Command::new(executable)

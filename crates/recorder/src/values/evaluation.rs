@@ -11,7 +11,7 @@ use super::arguments::give_all;
 use super::ledger::Ledger;
 use super::notes::PART;
 use super::plan::{Cut, Plan};
-use super::recipe::{Place, Recipe, Source};
+use super::recipe::{OutputSlot, Recipe, Source};
 use super::value::{Bytes, State, Value};
 use crate::hash::Map;
 use crate::lock::lock;
@@ -234,16 +234,16 @@ impl Ledger {
         for output in recipe.outputs() {
             let Some(value) = output.value.upgrade() else { continue };
             let flat = match &output.place {
-                Place::Written(number)
+                OutputSlot::Written(number)
                     if recipe.inputs[*number].geometry.size == output.geometry.size =>
                 {
                     written.get(*number).cloned().flatten()
                 }
                 // It was given another size.
-                Place::Written(number) => {
+                OutputSlot::Written(number) => {
                     self.laid(&tensors[*number], &output.geometry, value.bytes, None).ok()
                 }
-                Place::Result(path) => {
+                OutputSlot::Result(path) => {
                     let mut item = result.clone();
                     for number in path {
                         item = match number.checked_sub(PART) {

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyInt, PyList, PyTuple};
 use super::arguments::Argument;
 use super::geometry::Geometry;
 use super::ledger::Ledger;
-use super::recipe::{Input, Output, Place, Recipe, Source};
+use super::recipe::{Input, Output, OutputSlot, Recipe, Source};
 use super::value::{Bytes, State, Value};
 use crate::tensors::Lies;
 
@@ -368,11 +368,12 @@ impl Ledger {
         is_norm: bool,
     ) -> PyResult<()> {
         let (mut outputs, mut made) = (Vec::new(), Vec::new());
-        let fresh = fresh.into_iter().map(|(tensor, path)| (tensor, Place::Result(path)));
-        let written = written.into_iter().map(|(number, tensor)| (tensor, Place::Written(number)));
+        let fresh = fresh.into_iter().map(|(tensor, path)| (tensor, OutputSlot::Result(path)));
+        let written =
+            written.into_iter().map(|(number, tensor)| (tensor, OutputSlot::Written(number)));
         for (tensor, place) in fresh.chain(written) {
             let lies = self.tensors.lies_at(&tensor)?;
-            if matches!(place, Place::Result(_)) {
+            if matches!(place, OutputSlot::Result(_)) {
                 self.own(lies.start);
             }
             let (of_host, geometry) = match self.copied_span(py, &recipe, &place, &tensor)? {
@@ -395,7 +396,7 @@ impl Ledger {
                 (None, Some((_, _, value, None))) => Arc::clone(value),
                 (None, _) => Value::new(State::Made(recipe.clone()), lies.bytes),
             };
-            if let Place::Written(number) = place
+            if let OutputSlot::Written(number) = place
                 && is_norm
                 && let Some(Source::Card(before)) =
                     recipe.inputs.get(number).map(|input| &input.source)
@@ -438,10 +439,10 @@ impl Ledger {
         &self,
         py: Python<'_>,
         recipe: &Recipe,
-        place: &Place,
+        place: &OutputSlot,
         tensor: &Bound<'_, PyAny>,
     ) -> PyResult<Option<(u64, Geometry)>> {
-        let Place::Written(number) = place else { return Ok(None) };
+        let OutputSlot::Written(number) = place else { return Ok(None) };
         let Input { source: Source::Host(bytes), geometry, .. } = &recipe.inputs[*number] else {
             return Ok(None);
         };

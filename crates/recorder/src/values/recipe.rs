@@ -36,7 +36,7 @@ impl Input {
 
 /// Which tensor of a call holds an output.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum OutputSlot {
     /// Of the result: itself, or a member of its lists.
     Result(Vec<usize>),
     /// An argument that was written to, by its number among the inputs.
@@ -46,7 +46,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) value: Weak<Value>,
-    pub(crate) place: Place,
+    pub(crate) place: OutputSlot,
     pub(crate) geometry: Geometry,
 }
 

@@ -8,7 +8,7 @@
 //! number of a phase or a category. Where an event has no such part, the field is 0.
 
 use super::chunk::{u16_at, u32_at, u64_at};
-use super::read::{Place, Tables};
+use super::read::{StreamAndPool, Tables};
 use crate::event::{Category, Event, Mark, Phase};
 use crate::owner::OwnerId;
 
@@ -43,29 +43,29 @@ pub(super) fn decode(row: &[u8; ROW], tables: &Tables) -> Result<Event, String> 
     let place = || tables.place(u16_at(row, 2));
     Ok(match row[0] {
         kind::ALLOC => {
-            let Place { stream, pool } = place()?;
+            let StreamAndPool { stream, pool } = place()?;
             Event::Alloc { address, size, stream, owner: owner(tables, third)?, pool }
         }
         kind::FREE_REQUESTED => Event::FreeRequested { address, size },
         kind::FREE_COMPLETED => Event::FreeCompleted { address, size },
         kind::SEGMENT_ALLOC => {
-            let Place { stream, pool } = place()?;
+            let StreamAndPool { stream, pool } = place()?;
             Event::SegmentAlloc { address, size, stream, pool }
         }
         kind::SEGMENT_FREE => {
-            let Place { stream, pool } = place()?;
+            let StreamAndPool { stream, pool } = place()?;
             Event::SegmentFree { address, size, stream, pool }
         }
         kind::SEGMENT_MAP => {
-            let Place { stream, pool } = place()?;
+            let StreamAndPool { stream, pool } = place()?;
             Event::SegmentMap { address, size, stream, pool }
         }
         kind::SEGMENT_UNMAP => {
-            let Place { stream, pool } = place()?;
+            let StreamAndPool { stream, pool } = place()?;
             Event::SegmentUnmap { address, size, stream, pool }
         }
         kind::OUT_OF_MEMORY => {
-            let Place { stream, pool } = place()?;
+            let StreamAndPool { stream, pool } = place()?;
             Event::OutOfMemory { size, free: address, stream, pool }
         }
         kind::PHASE => {
@@ -97,15 +97,15 @@ fn owner(tables: &Tables, number: u32) -> Result<OwnerId, String> {
 }
 
 /// Where the event's block or segment is; the default stream and pool if it has no place.
-pub(super) fn place(event: &Event) -> Place {
+pub(super) fn place(event: &Event) -> StreamAndPool {
     match *event {
         Event::Alloc { stream, pool, .. }
         | Event::SegmentAlloc { stream, pool, .. }
         | Event::SegmentFree { stream, pool, .. }
         | Event::SegmentMap { stream, pool, .. }
         | Event::SegmentUnmap { stream, pool, .. }
-        | Event::OutOfMemory { stream, pool, .. } => Place { stream, pool },
-        _ => Place::default(),
+        | Event::OutOfMemory { stream, pool, .. } => StreamAndPool { stream, pool },
+        _ => StreamAndPool::default(),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::chunk::{Chunk, u16_at, u32_at, u64_at};
 use super::error::Error;
-use super::read::{Place, Tables};
+use super::read::{StreamAndPool, Tables};
 use crate::state::{Block, BlockState, Segment};
 
 const SEGMENT: usize = 24;
@@ -31,7 +31,7 @@ pub(super) fn decode(chunk: &Chunk<'_>, tables: &Tables) -> Result<Vec<Segment>,
         let length = count.checked_mul(BLOCK).ok_or_else(short)?;
         let (blocks, tail) = tail.split_at_checked(length).ok_or_else(short)?;
         let (blocks, _) = blocks.as_chunks();
-        let Place { stream, pool } = tables.place(u16_at(head, 16)).map_err(wrong)?;
+        let StreamAndPool { stream, pool } = tables.place(u16_at(head, 16)).map_err(wrong)?;
         segments.push(Segment {
             address: u64_at(head, 0),
             size: u64_at(head, 8),

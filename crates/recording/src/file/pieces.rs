@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::io::{self, Write};
 
 use super::chunk::append;
-use super::read::Place;
+use super::read::StreamAndPool;
 use super::write::{numbers, place_row};
 use super::{MAGIC, VERSION, events, finish};
 use crate::owner::{Frame, FrameId, Owner, OwnerId, Stack, StackId, Text, TextId};
@@ -19,7 +19,7 @@ pub struct Writer<W> {
     frames: HashMap<Frame, u32>,
     stacks: HashMap<Stack, u32>,
     owners: HashMap<Owner, u32>,
-    places: HashMap<Place, u32>,
+    places: HashMap<StreamAndPool, u32>,
     pending: Pending,
 }
 
@@ -50,7 +50,7 @@ impl<W: Write> Writer<W> {
             places: HashMap::new(),
             pending: Pending::default(),
         };
-        writer.place(Place::default());
+        writer.place(StreamAndPool::default());
         writer.owner(Owner::default());
         writer.about(about)?;
         Ok(writer)
@@ -107,7 +107,7 @@ impl<W: Write> Writer<W> {
         self.pending.events.extend_from_slice(&events::encode(event, place));
     }
 
-    fn place(&mut self, place: Place) -> u16 {
+    fn place(&mut self, place: StreamAndPool) -> u16 {
         let rows = &mut self.pending.places;
         intern(&mut self.places, place, rows, || place_row(&place)) as u16
     }
@@ -135,7 +135,7 @@ impl<W: Write> Writer<W> {
     pub fn finish(&mut self, segments: &[Segment]) -> io::Result<()> {
         let mut payload = Vec::new();
         for segment in segments {
-            let place = self.place(Place { stream: segment.stream, pool: segment.pool });
+            let place = self.place(StreamAndPool { stream: segment.stream, pool: segment.pool });
             payload.extend(finish::encode(segment, place));
         }
         self.flush()?;

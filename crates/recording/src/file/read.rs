@@ -8,7 +8,7 @@ use crate::{Event, Module, Recording};
 
 /// Stream and pool of a block or segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct StreamAndPool {
     /// The raw stream.
     pub(super) stream: u64,
     /// Private pool, as (0, 0) for the default pool.
@@ -21,7 +21,7 @@ pub(super) struct Tables {
     pub(super) recording: Recording,
     /// The file may hold a text twice, the recording does not.
     texts: Vec<TextId>,
-    places: Vec<Place>,
+    places: Vec<StreamAndPool>,
 }
 
 /// Reads a file. One that ends inside a chunk is a killed run's: `about.complete` is false then.
@@ -59,7 +59,7 @@ impl Tables {
             b"OWNR" => self.take_rows(chunk, Tables::owner),
             b"MODU" => self.take_rows(chunk, Tables::module),
             b"PLAC" => {
-                let rows = chunk.rows(16)?.map(|(_, row)| Place {
+                let rows = chunk.rows(16)?.map(|(_, row)| StreamAndPool {
                     stream: u64_at(row, 0),
                     pool: (u32_at(row, 8), u32_at(row, 12)),
                 });
@@ -185,7 +185,7 @@ impl Tables {
     }
 
     /// The place of a number.
-    pub(super) fn place(&self, number: u16) -> Result<Place, String> {
+    pub(super) fn place(&self, number: u16) -> Result<StreamAndPool, String> {
         let known = self.places.get(number as usize).copied();
         known.ok_or_else(|| format!("place {number} is not among {}", self.places.len()))
     }

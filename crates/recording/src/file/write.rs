@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::chunk::append;
-use super::read::Place;
+use super::read::StreamAndPool;
 use super::{MAGIC, VERSION, about, events, finish};
 use crate::owner::{StackId, TextId};
 use crate::{Event, Recording};
@@ -24,7 +24,7 @@ pub fn write(recording: &Recording) -> Vec<u8> {
     rows(&mut file, b"STRT", recording.start.iter().map(event_row));
     rows(&mut file, b"EVNT", recording.events.iter().map(event_row));
     let segments = recording.finish.iter().map(|segment| {
-        let place = Place { stream: segment.stream, pool: segment.pool };
+        let place = StreamAndPool { stream: segment.stream, pool: segment.pool };
         finish::encode(segment, places.number(place))
     });
     rows(&mut file, b"FINI", segments);
@@ -61,7 +61,7 @@ pub(super) fn numbers<const N: usize>(row: [u32; N]) -> Vec<u8> {
     row.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-pub(super) fn place_row(place: &Place) -> Vec<u8> {
+pub(super) fn place_row(place: &StreamAndPool) -> Vec<u8> {
     let (a, b) = place.pool;
     [&place.stream.to_le_bytes()[..], &a.to_le_bytes(), &b.to_le_bytes()].concat()
 }
@@ -83,17 +83,18 @@ fn rows<Row: AsRef<[u8]>>(file: &mut Vec<u8>, tag: &[u8; 4], rows: impl Iterator
 
 /// Streams and pools that occur, numbered; number 0 is always the default stream and pool.
 struct Places {
-    list: Vec<Place>,
-    numbers: HashMap<Place, u16>,
+    list: Vec<StreamAndPool>,
+    numbers: HashMap<StreamAndPool, u16>,
 }
 
 impl Places {
     fn of(recording: &Recording) -> Places {
-        let default = Place::default();
+        let default = StreamAndPool::default();
         let mut places = Places { list: vec![default], numbers: HashMap::from([(default, 0)]) };
         let events = recording.start.iter().chain(&recording.events).map(events::place);
         let finish = recording.finish.iter();
-        let finish = finish.map(|segment| Place { stream: segment.stream, pool: segment.pool });
+        let finish =
+            finish.map(|segment| StreamAndPool { stream: segment.stream, pool: segment.pool });
         for place in events.chain(finish).filter(|place| *place != default) {
             places.numbers.entry(place).or_insert_with(|| {
                 places.list.push(place);
@@ -103,7 +104,7 @@ impl Places {
         places
     }
 
-    fn number(&self, place: Place) -> u16 {
+    fn number(&self, place: StreamAndPool) -> u16 {
         self.numbers.get(&place).copied().unwrap_or(0)
     }
 }

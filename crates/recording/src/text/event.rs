@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::fields::{Words, pool};
 use super::hint::hint;
-use super::words::{Words, pool};
 use crate::event::{Category, Event, Mark, Phase};
 use crate::owner::{OwnerId, TextId};
 

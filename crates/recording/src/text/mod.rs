@@ -19,13 +19,13 @@
 //! meaning in its line is an error: what is mistyped would else be a default without a word about it.
 
 mod event;
+mod fields;
 mod hint;
 mod tables;
-mod words;
 
 use crate::Recording;
 use crate::event::Event;
-use words::Words;
+use fields::Words;
 
 /// A line that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,10 +75,10 @@ fn fact(recording: &mut Recording, line: &str) -> Result<(), String> {
     match key {
         "text" => tables::text(&mut recording.texts, rest)?,
         "start" => recording.start.push(event::event(rest)?),
-        "segment" => recording.finish.push(words::segment(&Words::of(line))?),
+        "segment" => recording.finish.push(fields::segment(&Words::of(line))?),
         "block" => {
             let segment = recording.finish.last_mut().ok_or("a block before its segment")?;
-            segment.blocks.push(words::block(&Words::of(line))?);
+            segment.blocks.push(fields::block(&Words::of(line))?);
         }
         _ => {
             let is_known = tables::about(&mut recording.about, key, rest)?

@@ -1,6 +1,6 @@
 //! Facts of the run, texts, and the rows that events refer to, both ways.
 
-use super::words::{Words, number};
+use super::fields::{Words, number};
 use crate::owner::{Frame, FrameId, Owner, Stack, StackId, Text, TextId};
 use crate::{About, Counters, Module, Parameters, Recording, Saved};
 

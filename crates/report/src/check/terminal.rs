@@ -3,7 +3,7 @@
 use super::Check;
 use crate::lines::Lines;
 use crate::sections::COLUMNS;
-use crate::sections::words::begin;
+use crate::sections::columns::begin;
 use crate::terminal::Palette;
 
 /// Columns of names, cards and sizes.
@@ -33,7 +33,7 @@ pub fn row(check: &Check, palette: Palette) -> String {
     if !check.passes() {
         let place = check.place().map(|(file, line)| format!("at {file}:{line}"));
         for reason in check.reasons().into_iter().chain(place) {
-            for line in crate::sections::words::sentence(&reason, COLUMNS) {
+            for line in crate::sections::columns::sentence(&reason, COLUMNS) {
                 lines.add(&format!("      {line}"));
             }
         }

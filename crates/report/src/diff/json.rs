@@ -3,7 +3,7 @@
 use diff::{Change, Difference, Given, Place};
 use serde::Serialize;
 
-use super::words;
+use super::sentences;
 use crate::json::known;
 
 #[derive(Serialize)]
@@ -132,7 +132,7 @@ struct FindingMirror<'a> {
 pub fn json(difference: &Difference) -> String {
     let mirror = Mirror {
         schema: "fathom.diff/1",
-        answer: words::answer(difference),
+        answer: sentences::answer(difference),
         a: side(&difference.a),
         b: side(&difference.b),
         peak_delta_bytes: difference.allocated.delta(),

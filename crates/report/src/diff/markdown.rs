@@ -3,7 +3,7 @@
 use anatomy::bytes;
 use diff::{Change, Difference, Status};
 
-use super::words;
+use super::sentences;
 use crate::lines::visible;
 
 /// Rows of each table: a comment is read, not searched.
@@ -11,11 +11,11 @@ const ROWS: usize = 10;
 
 /// The whole: the answer and the totals in sight, what holds it behind a click.
 pub fn markdown(difference: &Difference) -> String {
-    let mut text = format!("**{}**\n\n", plain(&words::answer(difference)));
+    let mut text = format!("**{}**\n\n", plain(&sentences::answer(difference)));
     for (letter, side) in [("A", &difference.a), ("B", &difference.b)] {
-        text += &format!("- {letter}: {}\n", code(&words::given(side)));
+        text += &format!("- {letter}: {}\n", code(&sentences::given(side)));
     }
-    let totals = words::totals(difference);
+    let totals = sentences::totals(difference);
     let totals: Vec<(String, Change)> =
         totals.into_iter().map(|(name, change)| (name.to_owned(), change)).collect();
     text += &table("peak", &totals);
@@ -23,20 +23,20 @@ pub fn markdown(difference: &Difference) -> String {
     let categories = difference.categories.iter();
     text += &changed(
         "held at the peak",
-        categories.map(|row| named(words::category(&row.name), row.bytes)),
+        categories.map(|row| named(sentences::category(&row.name), row.bytes)),
     );
     let findings = difference.findings.iter();
     text += &changed("causes", findings.map(|row| named(plain(&row.title), row.bytes)));
     let folded = diff::fold(&difference.modules);
-    let modules = folded.iter().map(|row| named(code(&words::module(row)), row.own));
+    let modules = folded.iter().map(|row| named(code(&sentences::module(row)), row.own));
     let lines = difference.lines.iter().map(|row| {
         let source = if row.source.is_empty() { String::new() } else { code(&row.source) };
-        named(format!("{} {source}", code(&words::line(row))).trim_end().to_owned(), row.bytes)
+        named(format!("{} {source}", code(&sentences::line(row))).trim_end().to_owned(), row.bytes)
     });
-    let tensors = words::tensors(difference).iter();
+    let tensors = sentences::tensors(difference).iter();
     let tensors = tensors.map(|row| {
-        let [what, who] = words::tensor(row);
-        let who = format!("{who}{}", words::at(&row.place));
+        let [what, who] = sentences::tensor(row);
+        let who = format!("{who}{}", sentences::at(&row.place));
         named(code(&format!("{what} {}", who.trim_start())), row.bytes)
     });
     text += &folded_away("lines", &changed("line", lines));
@@ -76,8 +76,8 @@ fn table(title: &str, rows: &[(String, Change)]) -> String {
             "| {name} | {} | {} | {} | {} |\n",
             size(change.a),
             size(change.b),
-            words::delta(*change),
-            words::percent(*change)
+            sentences::delta(*change),
+            sentences::percent(*change)
         );
     }
     text

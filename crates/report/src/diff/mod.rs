@@ -4,8 +4,8 @@
 mod json;
 mod markdown;
 mod read;
+mod sentences;
 mod terminal;
-mod words;
 
 pub use json::json;
 pub use markdown::markdown;

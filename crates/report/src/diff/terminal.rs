@@ -3,9 +3,9 @@
 use anatomy::bytes;
 use diff::{Change, Difference, Status};
 
-use super::words;
+use super::sentences;
 use crate::lines::Lines;
-use crate::sections::words::{bar, begin, end, sentence, wrap};
+use crate::sections::columns::{bar, begin, end, sentence, wrap};
 use crate::sections::{COLUMNS, Section};
 use crate::terminal::Palette;
 
@@ -21,8 +21,8 @@ pub fn terminal(difference: &Difference, palette: Palette, all: bool) -> String 
     let section = |label, rows| Section { label, rows };
     let most = if all { usize::MAX } else { ROWS };
     let mut sections = vec![
-        section("A", vec![words::given(&difference.a)]),
-        section("B", vec![words::given(&difference.b)]),
+        section("A", vec![sentences::given(&difference.a)]),
+        section("B", vec![sentences::given(&difference.b)]),
         section("peak", totals(difference)),
         section("causes", findings(difference)),
         section("held", categories(difference, all)),
@@ -43,7 +43,7 @@ pub fn terminal(difference: &Difference, palette: Palette, all: bool) -> String 
         _ => anstyle::Style::new(),
     };
     let mut lines = Lines::default();
-    lines.styled(style, &words::answer(difference), "");
+    lines.styled(style, &sentences::answer(difference), "");
     for Section { label, rows } in sections {
         lines.section(palette.label, label, rows);
     }
@@ -54,7 +54,7 @@ pub fn terminal(difference: &Difference, palette: Palette, all: bool) -> String 
 fn row(change: Change, name: &str) -> String {
     let (before, after) = (size(change.a), size(change.b));
     let numbers = format!("{before:>10} → {after:<10}");
-    format!("{} {:>11} {numbers}  {name}", words::sign(change), words::delta(change))
+    format!("{} {:>11} {numbers}  {name}", sentences::sign(change), sentences::delta(change))
 }
 
 fn size(bytes: u64) -> String {
@@ -79,15 +79,15 @@ fn changed<Row>(
     let count = left.count();
     if count != 0 {
         let rows = if count == 1 { "row" } else { "rows" };
-        let delta = words::delta(rest);
+        let delta = sentences::delta(rest);
         texts.push(format!("  {delta:>11} {:23}  … {count} more {rows}", ""));
     }
     texts
 }
 
 fn totals(difference: &Difference) -> Vec<String> {
-    let rows = words::totals(difference).into_iter().map(|(name, change)| {
-        let percent = words::percent(change);
+    let rows = sentences::totals(difference).into_iter().map(|(name, change)| {
+        let percent = sentences::percent(change);
         row(change, &format!("{name} {percent}"))
     });
     rows.collect()
@@ -98,7 +98,7 @@ fn categories(difference: &Difference, all: bool) -> Vec<String> {
     let greatest = difference.categories.iter().map(delta).max().unwrap_or(0);
     let text = |category: &diff::Named| {
         let bar = bar(delta(category), greatest, BAR);
-        let name = words::category(&category.name);
+        let name = sentences::category(&category.name);
         vec![row(category.bytes, &format!("{} {bar}", begin(&name, 13)))]
     };
     // What is too small for a bar shares a row.
@@ -116,7 +116,7 @@ fn modules(difference: &Difference, most: usize) -> Vec<String> {
         return Vec::new();
     }
     let folded = diff::fold(&difference.modules);
-    let text = |module: &diff::Folded| vec![row(module.own, &fitted(words::module(module)))];
+    let text = |module: &diff::Folded| vec![row(module.own, &fitted(sentences::module(module)))];
     changed(&folded, most, |row| row.own, text)
 }
 
@@ -130,7 +130,7 @@ fn lines(difference: &Difference, most: usize, all: bool) -> Vec<String> {
         return Vec::new();
     }
     let text = |line: &diff::LineRow| {
-        let mut rows = vec![row(line.bytes, &fitted(words::line(line)))];
+        let mut rows = vec![row(line.bytes, &fitted(sentences::line(line)))];
         if !line.source.is_empty() {
             let source = if all { line.source.clone() } else { short(&line.source) };
             rows.push(below(&source));
@@ -147,13 +147,13 @@ fn short(source: &str) -> String {
 /// Two rows each: what they are, and who made them where.
 fn tensors(difference: &Difference, most: usize) -> Vec<String> {
     let text = |tensor: &diff::TensorRow| {
-        let [what, who] = words::tensor(tensor);
-        let who = format!("{who}{}", words::at(&tensor.place));
+        let [what, who] = sentences::tensor(tensor);
+        let who = format!("{who}{}", sentences::at(&tensor.place));
         let mut rows = vec![row(tensor.bytes, begin(&what, COLUMNS - NUMBERS).trim_end())];
         rows.extend((!who.is_empty()).then(|| below(&end(who.trim(), COLUMNS - NUMBERS - 2))));
         rows
     };
-    changed(words::tensors(difference), most, |row| row.bytes, text)
+    changed(sentences::tensors(difference), most, |row| row.bytes, text)
 }
 
 /// A second row under a name.
@@ -162,7 +162,7 @@ fn below(text: &str) -> String {
 }
 
 fn operators(difference: &Difference) -> Vec<String> {
-    let text = |named: &diff::Named| vec![row(named.bytes, &words::operator(named))];
+    let text = |named: &diff::Named| vec![row(named.bytes, &sentences::operator(named))];
     changed(&difference.operators, usize::MAX, |row| row.bytes, text)
 }
 
@@ -172,7 +172,7 @@ fn phases(difference: &Difference) -> Vec<String> {
     let parts: Vec<String> = changed
         .map(|row| {
             let (before, after) = (size(row.allocated.a), size(row.allocated.b));
-            format!("{} {before} → {after}", words::category(&row.name))
+            format!("{} {before} → {after}", sentences::category(&row.name))
         })
         .collect();
     wrap(&parts, ", ", COLUMNS)

@@ -91,7 +91,7 @@ struct Tensor<'a> {
     name: Option<&'a str>,
     also: Vec<Also<'a>>,
     #[serde(flatten)]
-    origin: Place<'a>,
+    origin: OriginRow<'a>,
     born_step: Option<u32>,
     born_phase: Option<&'static str>,
 }
@@ -104,7 +104,7 @@ struct Also<'a> {
 
 /// Who and where; null where it is not known.
 #[derive(Default, Serialize)]
-pub(crate) struct Place<'a> {
+pub(crate) struct OriginRow<'a> {
     pub(crate) module: Option<&'a str>,
     pub(crate) operator: Option<&'a str>,
     pub(crate) node: Option<&'a str>,
@@ -150,7 +150,7 @@ struct Growth<'a> {
     category: &'static str,
     held_by: Option<&'a str>,
     #[serde(flatten)]
-    origin: Place<'a>,
+    origin: OriginRow<'a>,
 }
 
 #[derive(Serialize)]
@@ -327,8 +327,8 @@ fn ledger(at: &Dissection) -> Vec<Entry> {
 }
 
 /// Who and where, in JSON.
-pub(crate) fn place(origin: &Origin) -> Place<'_> {
-    Place {
+pub(crate) fn place(origin: &Origin) -> OriginRow<'_> {
+    OriginRow {
         module: known(&origin.module),
         // A backward pass has nodes where a forward pass has operators.
         operator: known(&origin.operator).or(known(&origin.node)),

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::body::{Body, Held, Place, place};
-use super::findings::{Answer, Finding, answers, findings};
+use super::body::{Body, Held, OriginRow, place};
+use super::findings::{AskedRow, Finding, answers, findings};
 use super::fragments::Fragments;
 use crate::explain::Explanation;
 use crate::why::why;
@@ -20,7 +20,7 @@ struct Report<'a> {
     #[serde(flatten)]
     body: Body<'a>,
     findings: Vec<Finding<'a>>,
-    answers: Vec<Answer<'a>>,
+    answers: Vec<AskedRow<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     /// At the failed request, else at the peak; null if the replay does not come that far.
     fragments: Option<Fragments<'a>>,
@@ -35,7 +35,7 @@ struct Peak<'a> {
     step: Option<u32>,
     phase: Option<&'static str>,
     #[serde(flatten)]
-    origin: Place<'a>,
+    origin: OriginRow<'a>,
 }
 
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ struct OutOfMemory<'a> {
     tried_bytes: u64,
     free_bytes: u64,
     #[serde(flatten)]
-    origin: Place<'a>,
+    origin: OriginRow<'a>,
     /// Why there was no room, in words.
     reason: Option<String>,
     held: Held<'a>,

@@ -66,7 +66,7 @@ fn finding(finding: &diagnose::Finding) -> Finding<'_> {
 
 /// What was asked, and the answer.
 #[derive(Serialize)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct AskedRow<'a> {
     question: &'a str,
     /// `none`, `worse`, `at_most` or `unknown`: of the allocated peak.
     effect: &'static str,
@@ -75,7 +75,7 @@ pub(crate) struct Answer<'a> {
     why: &'a str,
 }
 
-pub(crate) fn answers(list: &[diagnose::Answer]) -> Vec<Answer<'_>> {
+pub(crate) fn answers(list: &[diagnose::Answer]) -> Vec<AskedRow<'_>> {
     let answer = |answer: &'_ diagnose::Answer| -> (&'static str, Option<u64>) {
         match answer.effect {
             diagnose::Effect::AtMost(bytes) => (answer.effect.name(), Some(bytes)),
@@ -85,7 +85,7 @@ pub(crate) fn answers(list: &[diagnose::Answer]) -> Vec<Answer<'_>> {
     let mirror = |row| {
         let (effect, at_most_bytes) = answer(row);
         let diagnose::Answer { question, label, why, .. } = row;
-        Answer { question, effect, at_most_bytes, label: label.map(|label| label.name()), why }
+        AskedRow { question, effect, at_most_bytes, label: label.map(|label| label.name()), why }
     };
     list.iter().map(mirror).collect()
 }

@@ -11,9 +11,9 @@ use serde::Serialize;
 pub use explain::explain;
 
 use against::Against;
-use body::{Body, Held, Place, place};
+use body::{Body, Held, OriginRow, place};
 pub(crate) use body::{LARGEST, known};
-use findings::{Answer, Finding, answers, findings};
+use findings::{AskedRow, Finding, answers, findings};
 
 use crate::processes::JsonProcess;
 use crate::ranks::{self, JsonRank, JsonWorld};
@@ -41,7 +41,7 @@ struct Report<'a> {
     #[serde(flatten)]
     body: Body<'a>,
     findings: Vec<Finding<'a>>,
-    answers: Vec<Answer<'a>>,
+    answers: Vec<AskedRow<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     budget_bytes: Option<u64>,
     baseline: Option<Against<'a>>,
@@ -108,11 +108,11 @@ struct Peak<'a> {
     step: u64,
     phase: &'a str,
     #[serde(flatten)]
-    origin: Place<'a>,
+    origin: OriginRow<'a>,
     reserved_step: u64,
     reserved_phase: &'a str,
     /// Who raised the reserved peak.
-    reserved_by: Option<Place<'a>>,
+    reserved_by: Option<OriginRow<'a>>,
 }
 
 /// Two ends of one range; what is allocated is the same at both.

@@ -4,7 +4,7 @@ use oom::{Amount, Ledger};
 use serde::Serialize;
 use serde_json::{Value, json as value};
 
-use super::{Entry, Sought, Texts, words};
+use super::{Entry, Sought, Texts, sentences};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -40,7 +40,7 @@ pub fn json(texts: &Texts) -> String {
     let solution = texts.solution.as_ref();
     let report = Report {
         schema: "fathom.oom/1",
-        verdict: entry.map(words::verdict),
+        verdict: entry.map(sentences::verdict),
         cause: entry.map(|entry| entry.balance.cause.name()),
         tried_bytes: bytes(entry.and_then(|entry| entry.account.tried())),
         capacity_bytes: bytes(figures.capacity),
@@ -113,7 +113,7 @@ fn advice(entry: &Entry) -> Vec<Value> {
             "reach": amount(advice.reach),
             "gap": amount(advice.gap),
             "known": advice.known.name(),
-            "text": words::advice(advice, &entry.account),
+            "text": sentences::advice(advice, &entry.account),
         })
     };
     entry.advice.iter().map(row).collect()

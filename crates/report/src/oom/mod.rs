@@ -1,8 +1,8 @@
 //! What texts say about memory, for people ([`terminal`]) and for programs ([`json`]).
 
 mod json;
+mod sentences;
 mod terminal;
-mod words;
 
 use anatomy::Alike;
 use oom::reconcile::Reconciliation;

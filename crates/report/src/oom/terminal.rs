@@ -5,11 +5,11 @@ use anstyle::Style;
 use oom::reconcile::{Contradiction, Reconciliation};
 use oom::{Amount, Known, Ledger, Refutation, Row, Solution};
 
-use super::{Sought, Texts, words};
+use super::{Sought, Texts, sentences};
 use crate::bytes;
 use crate::explain::operator;
 use crate::lines::Lines;
-use crate::sections::words::{bar, begin, place, sentence, share};
+use crate::sections::columns::{bar, begin, place, sentence, share};
 use crate::sections::{COLUMNS, Section};
 use crate::terminal::Palette;
 
@@ -24,10 +24,10 @@ const OTHERS: usize = 6;
 pub fn terminal(texts: &Texts, palette: Palette) -> String {
     let mut sections = Vec::new();
     if let Some(entry) = texts.main() {
-        sections.push(Section { label: "why", rows: sentences(words::why(entry)) });
+        sections.push(Section { label: "why", rows: sentences(sentences::why(entry)) });
         sections.push(Section { label: "card", rows: ledger(&entry.balance.ledger) });
         sections.push(Section { label: "", rows: processes(texts) });
-        let advice = entry.advice.iter().map(|advice| words::advice(advice, &entry.account));
+        let advice = entry.advice.iter().map(|advice| sentences::advice(advice, &entry.account));
         sections.push(Section { label: "advice", rows: sentences(advice) });
     }
     sections.extend(texts.sought.as_ref().map(sought));
@@ -62,7 +62,7 @@ fn heading(texts: &Texts, palette: Palette) -> (Style, &'static str, String) {
         true => (palette.bad, "OUT OF MEMORY"),
         false => (palette.good, "IN USE"),
     };
-    (style, word, words::verdict(entry))
+    (style, word, sentences::verdict(entry))
 }
 
 fn sentences(all: impl IntoIterator<Item = String>) -> Vec<String> {
@@ -90,21 +90,21 @@ fn known(row: &Row) -> String {
 }
 
 fn headed(row: &Row) -> String {
-    let size = words::amount(row.amount);
+    let size = sentences::amount(row.amount);
     match row.name {
         "card" => format!("{size}{}", known(row)),
-        name => format!("{} {size}{}", words::row(name), known(row)),
+        name => format!("{} {size}{}", sentences::row(name), known(row)),
     }
 }
 
 fn part(row: &Row, total: Option<u64>) -> String {
-    let name = format!("{}{}", "  ".repeat(row.depth.into()), words::row(row.name));
+    let name = format!("{}{}", "  ".repeat(row.depth.into()), sentences::row(row.name));
     let share = total.map_or(String::new(), |total| share(row.amount.middle(), total));
     let bar = match total.filter(|_| row.depth == 1) {
         Some(total) => bar(row.amount.middle(), total, BAR),
         None => String::new(),
     };
-    let size = words::amount(row.amount);
+    let size = sentences::amount(row.amount);
     format!("{}{size:>20}  {share:>5}  {bar}{}", begin(&name, NAME + 2), known(row))
 }
 
@@ -116,7 +116,7 @@ fn processes(texts: &Texts) -> Vec<String> {
         let own = if is_own { ": this one, seen from outside its container" } else { "" };
         let name =
             if process.name.is_empty() { String::new() } else { format!(" {}", process.name) };
-        format!("  process {}{name} has {}{own}", process.pid, words::amount(process.memory))
+        format!("  process {}{name} has {}{own}", process.pid, sentences::amount(process.memory))
     });
     listed.collect()
 }
@@ -159,7 +159,7 @@ fn shapes(solution: &Solution) -> Section {
 }
 
 fn claimed(claim: &Refutation, tried: Option<Amount>) -> String {
-    let tried = tried.map_or("what was tried".to_owned(), words::amount);
+    let tried = tried.map_or("what was tried".to_owned(), sentences::amount);
     if let Some(dtype) = claim.fits {
         return format!("{} is {tried} in {}", claim.shape, dtype.name);
     }
@@ -179,8 +179,8 @@ fn claimed(claim: &Refutation, tried: Option<Amount>) -> String {
 
 fn notes(reconciliation: &Reconciliation, texts: &Texts) -> Vec<String> {
     let contradiction = |wrong: &Contradiction| {
-        let (larger, smaller) = (words::row(wrong.larger), words::row(wrong.smaller));
-        let by = words::amount(wrong.by);
+        let (larger, smaller) = (sentences::row(wrong.larger), sentences::row(wrong.smaller));
+        let by = sentences::amount(wrong.by);
         format!("contradiction: {larger} exceeds {smaller} by {by}, and is a part of it")
     };
     let mut notes: Vec<String> = reconciliation.contradictions.iter().map(contradiction).collect();
@@ -204,7 +204,7 @@ fn others(texts: &Texts) -> Vec<String> {
     let is_one_file = texts.entries.windows(2).all(|pair| pair[0].file == pair[1].file);
     for entry in texts.entries.iter().skip(1).take(OTHERS) {
         let file = if is_one_file { "line ".to_owned() } else { format!("{}:", entry.file) };
-        let text = format!("{file}{}: {}", entry.account.line, words::verdict(entry));
+        let text = format!("{file}{}: {}", entry.account.line, sentences::verdict(entry));
         rows.extend(sentence(&text, COLUMNS));
     }
     if OTHERS < all {

@@ -3,7 +3,7 @@
 use diagnose::{Answer, Effect, Evidence, Finding, Whole};
 
 use super::COLUMNS;
-use super::words::{begin, end, place, sentence, share};
+use super::columns::{begin, end, place, sentence, share};
 use crate::bytes;
 
 /// Causes and remarks on one screen.

@@ -5,7 +5,7 @@
 //! ```
 
 use super::COLUMNS;
-use super::words::{begin, count, sentence};
+use super::columns::{begin, count, sentence};
 use crate::bytes;
 use study::fragments::{Cell, Fragments, Pool, PoolUse, SegmentMap};
 

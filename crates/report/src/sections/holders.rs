@@ -4,7 +4,7 @@ use anatomy::fold::{Folded, fold};
 use anatomy::{Dissection, Tensor};
 
 use super::COLUMNS;
-use super::words::{bar, begin, end, place, share, wrap};
+use super::columns::{bar, begin, end, place, share, wrap};
 use crate::{bytes, json};
 
 /// Tensors on one screen.

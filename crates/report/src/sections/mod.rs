@@ -1,11 +1,11 @@
 //! The parts of a report that come from an anatomy. By default they fit one screen together.
 
 pub(crate) mod causes;
+pub(crate) mod columns;
 pub(crate) mod fragments;
 mod holders;
 mod over_time;
 mod totals;
-pub(crate) mod words;
 
 use anatomy::{Anatomy, Dissection};
 use diagnose::Finding;

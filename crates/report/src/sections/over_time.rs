@@ -3,7 +3,7 @@
 use anatomy::{Anatomy, PhasePeak};
 
 use super::COLUMNS;
-use super::words::{begin, place};
+use super::columns::{begin, place};
 use crate::bytes;
 
 /// Places that grow on one screen.

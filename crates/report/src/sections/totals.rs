@@ -3,7 +3,7 @@
 use anatomy::{Anatomy, Dissection, Entry, Known, Part, Saved};
 
 use super::COLUMNS;
-use super::words::{count, wrap};
+use super::columns::{count, wrap};
 use crate::bytes;
 
 /// How many parameters the model has.

@@ -5,7 +5,7 @@ use anstyle::Style;
 use super::Scaling;
 use crate::lines::Lines;
 use crate::sections::COLUMNS;
-use crate::sections::words::sentence;
+use crate::sections::columns::sentence;
 
 /// A law within this of a whole power is named by it.
 const NEAR: f64 = 0.05;

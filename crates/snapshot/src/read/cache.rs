@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::keys::Word;
 use crate::pickle::{Arena, Items, Node, NodeId};
 use crate::read::typed::{Typed, Wrong};
 use crate::tables::{Frame, FrameId, Interner, StackId, StringId};
-use crate::words::Word;
 
 /// Places in `Cache::recent`; a power of two.
 const RECENT: usize = 1 << 12;

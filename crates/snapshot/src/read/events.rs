@@ -1,11 +1,11 @@
 //! Events, made from dicts: while the pickle is read where possible, else from the arena.
 
+use crate::keys::Word;
 use crate::model::{Action, TraceEntry};
 use crate::pickle::{Arena, Fold, Node, NodeId, Pairs, Value};
 use crate::read::cache::Cache;
 use crate::read::typed::{Typed, Wrong};
 use crate::tables::StringId;
-use crate::words::Word;
 
 /// An event has at least this many keys: action, size, stream, and an address or what was free.
 const FEWEST_KEYS: usize = 4;

@@ -12,9 +12,9 @@ mod typed;
 mod values;
 
 use crate::error::{Error, Lookalike};
+use crate::keys::Word;
 use crate::model::{Action, Form, Snapshot, TraceEntry};
 use crate::pickle::{self, Node, NodeId};
-use crate::words::Word;
 use events::Events;
 use values::Values;
 

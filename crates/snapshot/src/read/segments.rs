@@ -1,11 +1,11 @@
 //! Segments and their blocks.
 
 use crate::error::Error;
+use crate::keys::Word;
 use crate::model::{Block, BlockState, Segment, SegmentKind};
 use crate::pickle::{Node, NodeId};
 use crate::read::typed::{Typed, Wrong};
 use crate::read::values::Values;
-use crate::words::Word;
 
 impl Values<'_> {
     pub(super) fn segments(&mut self, node: NodeId) -> Result<Vec<Segment>, Error> {

@@ -1,10 +1,10 @@
 //! The allocator settings a snapshot names.
 
+use crate::keys::Word;
 use crate::model::AllocatorSettings;
 use crate::pickle::{Node, NodeId};
 use crate::read::typed::{Typed, Wrong};
 use crate::read::values::Values;
-use crate::words::Word;
 
 impl Values<'_> {
     pub(super) fn settings(&mut self, node: NodeId) -> Result<AllocatorSettings, Wrong> {

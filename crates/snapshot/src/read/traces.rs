@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use crate::error::Error;
+use crate::keys::Word;
 use crate::model::{Annotation, TraceEntry};
 use crate::pickle::{Items, Node, NodeId, Value};
 use crate::read::events;
 use crate::read::typed::{Typed, Wrong};
 use crate::read::values::Values;
-use crate::words::Word;
 
 impl Values<'_> {
     pub(super) fn traces(&mut self, node: NodeId) -> Result<Vec<Vec<TraceEntry>>, Error> {

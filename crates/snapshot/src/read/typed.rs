@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use crate::error::Error;
+use crate::keys::Word;
 use crate::model::PoolId;
 use crate::pickle::{Arena, Items, Node, NodeId};
-use crate::words::Word;
 
 /// A value that is not what it must be; the place is added on the way out.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! The values of a whole pickle, on their way to a snapshot.
 
 use crate::error::Error;
+use crate::keys::Word;
 use crate::model::TraceEntry;
 use crate::pickle::{Arena, Node, NodeId};
 use crate::read::cache::Cache;
 use crate::read::events::Events;
 use crate::read::typed::{Typed, Wrong};
 use crate::tables::{StackId, StringId};
-use crate::words::Word;
 
 /// The arena and what becomes of it.
 pub(super) struct Values<'a> {

@@ -1,8 +1,8 @@
 //! The instructions of protocol 4; what is shared is written once and fetched from the memo.
 
+use crate::keys::Word;
 use crate::pickle::opcode::*;
 use crate::tables::{FrameId, StackId, StringId, Tables};
-use crate::words::Word;
 
 /// Items between two `APPENDS` or `SETITEMS`, as CPython's pickler has it.
 const BATCH: usize = 1000;

@@ -5,12 +5,12 @@
 
 mod encoder;
 
+use crate::keys::Word;
 use crate::model::{
     Action, AllocatorSettings, Annotation, Block, BlockState, PoolId, Segment, SegmentKind,
     Snapshot, TraceEntry,
 };
 use crate::tables::StackId;
-use crate::words::Word;
 use encoder::Encoder;
 
 /// Writes a snapshot as a pickle of protocol 4, each frame and stack once.

@@ -3,7 +3,7 @@
 use anatomy::bytes;
 use diff::{Change, Difference, Folded, LineRow, Named, Place, Status, TensorRow};
 
-use crate::sections::words::place as place_text;
+use crate::sections::columns::place as place_text;
 
 /// The answer in one sentence.
 pub(super) fn answer(difference: &Difference) -> String {
