@@ -83,7 +83,7 @@ test-wheel: build wheel $(VENV)/test.stamp
 	FATHOM_WHEEL=$$(ls dist/*.whl) $(VENV)/bin/python -m pytest tests/test_wheel.py -q
 
 fuzz:
-	for target in pickle recording replay texts; do \
+	for target in oom pickle recording replay; do \
 		cargo +nightly fuzz run $$target --features libfuzzer -- -max_total_time=60 -timeout=10 || exit 1; done
 
 fuzz-calls:

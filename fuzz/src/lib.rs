@@ -73,7 +73,7 @@ fn weigh(recording: &Recording, settings: &Settings) {
 }
 
 /// The reader of out-of-memory messages, and everything that is asked of what it reads.
-pub fn texts(bytes: &[u8]) {
+pub fn oom(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let dims = [oom::Dim { name: "batch".to_owned(), value: 4 }];
     for account in oom::read(&text) {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 fn run(name: &str, body: fn(&[u8])) {
     // The texts are those that the reader's own tests compare.
     let corpus =
-        if name == "texts" { "../tests/texts".to_owned() } else { format!("corpus/{name}") };
+        if name == "oom" { "../tests/texts".to_owned() } else { format!("corpus/{name}") };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(corpus);
     let mut paths: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -109,6 +109,6 @@ fn replay() {
 }
 
 #[test]
-fn texts() {
-    run("texts", fathom_fuzz::texts);
+fn oom() {
+    run("oom", fathom_fuzz::oom);
 }

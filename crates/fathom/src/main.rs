@@ -33,7 +33,7 @@ mod scripts;
 mod session;
 mod settings;
 mod stubs;
-mod texts;
+mod oom;
 mod vary;
 mod visible;
 mod warm;

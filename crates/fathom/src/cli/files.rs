@@ -6,7 +6,7 @@ use clap::Args;
 use report::Unfold;
 
 use super::UnfoldArguments;
-use crate::texts::TextArguments;
+use crate::oom::TextArguments;
 
 /// Flags of `fathom replay`.
 #[derive(Debug, Default, Args)]

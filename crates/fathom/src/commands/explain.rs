@@ -16,7 +16,7 @@ use crate::export;
 use crate::here;
 use crate::load::{self, Loaded};
 use crate::outputs::Outputs;
-use crate::texts;
+use crate::oom;
 
 /// Says who holds the memory of recordings and memory snapshots, and what texts say about it; 0 if there is an
 /// answer. Texts are explained together: a log and a table may be about one card.
@@ -59,7 +59,7 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     if is_any_recorded {
         outputs.print("\n");
     }
-    texts::explain(&texts, &arguments.texts, arguments.json.as_deref(), &mut outputs)?;
+    oom::explain(&texts, &arguments.texts, arguments.json.as_deref(), &mut outputs)?;
     Ok(outputs.finish(0))
 }
 
