@@ -6,7 +6,7 @@
 //!
 //! - `study`: the replay and what follows; `agreement`: whether it is what was recorded;
 //! - [`mod@fragments`], `pieces`, `shortage`: how memory lies at one moment, and why a request found no room;
-//! - [`settings_trials`]: the same requests under other settings;
+//! - [`settings_trials`]: the same requests under other settings; `sought`: the allocations of a size;
 //! - `run`, `ranks`, `workspaces`: what is known of a run; `decision`: what its verdict rests on.
 
 mod agreement;
@@ -18,6 +18,7 @@ mod ranks;
 mod run;
 pub mod settings_trials;
 mod shortage;
+mod sought;
 mod study;
 mod workspaces;
 
@@ -28,5 +29,6 @@ pub use run::{
     Against, Deferred, Fit, FitsOn, OutOfMemory, Peak, PeakBytes, Process, Run, Software,
     Unattributed, Unfinished, Verdict, memory_text,
 };
+pub use sought::{Refused, Sought, seek};
 pub use study::{Context, Source, Study, Wants, study};
 pub use workspaces::Workspace;

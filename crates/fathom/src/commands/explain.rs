@@ -15,8 +15,8 @@ use crate::error::Hinted;
 use crate::export;
 use crate::here;
 use crate::load::{self, Loaded};
-use crate::outputs::Outputs;
 use crate::oom;
+use crate::outputs::Outputs;
 
 /// Says who holds the memory of recordings and memory snapshots, and what texts say about it; 0 if there is an
 /// answer. Texts are explained together: a log and a table may be about one card.

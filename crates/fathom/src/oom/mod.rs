@@ -45,7 +45,7 @@ pub(crate) fn explain(
                 let capacity = answer.main().and_then(|entry| entry.account.figures.capacity);
                 let sought = seek::seek(&asked, capacity, &arguments.command)?;
                 // Who knows needs no guesses.
-                let is_known = !sought.matches.is_empty() || sought.refused.is_some();
+                let is_known = sought.is_found();
                 answer.solution =
                     answer.solution.filter(|solution| !(is_known && solution.guessed));
                 answer.sought = Some(sought);

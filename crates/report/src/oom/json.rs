@@ -4,7 +4,9 @@ use oom::{Amount, Ledger};
 use serde::Serialize;
 use serde_json::{Value, json as value};
 
-use super::{Entry, Sought, Texts, sentences};
+use study::Sought;
+
+use super::{Entry, Texts, sentences};
 
 #[derive(Serialize)]
 struct Report<'a> {

@@ -4,9 +4,9 @@ mod json;
 mod sentences;
 mod terminal;
 
-use anatomy::Alike;
 use oom::reconcile::Reconciliation;
 use oom::{Account, Advice, Balance, Refutation, Solution};
+use study::Sought;
 
 pub use json::json;
 pub use terminal::terminal;
@@ -39,33 +39,6 @@ pub struct Entry {
     pub balance: Balance,
     /// Which advice can help.
     pub advice: Vec<Advice>,
-}
-
-/// Allocations of the size that was tried, in a run on the phantom.
-#[derive(Clone, Debug, Default)]
-pub struct Sought {
-    /// The phantom's memory; `None` if it had no end.
-    pub memory_bytes: Option<u64>,
-    /// Steps of the optimizer that were seen.
-    pub steps: u64,
-    /// Whether the run ended in such a request that found no room.
-    pub refused: Option<Refused>,
-    /// Small requests want a segment of a fixed size: these may be of any size that wants such a one.
-    pub by_segment: bool,
-    /// Allocations of that size.
-    pub matches: Vec<Alike>,
-    /// Without one, those nearest in size.
-    pub nearest: Vec<Alike>,
-    /// The version of torch.
-    pub torch: String,
-}
-
-/// A request of that size that found no room on the phantom either.
-#[derive(Clone, Debug, Default)]
-pub struct Refused {
-    /// Its bytes, rounded as the allocator rounds.
-    pub bytes: u64,
-    pub origin: anatomy::Origin,
 }
 
 impl Texts {

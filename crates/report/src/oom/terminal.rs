@@ -5,7 +5,9 @@ use anstyle::Style;
 use oom::reconcile::{Contradiction, Reconciliation};
 use oom::{Amount, Known, Ledger, Refutation, Row, Solution};
 
-use super::{Sought, Texts, sentences};
+use study::Sought;
+
+use super::{Texts, sentences};
 use crate::bytes;
 use crate::explain::operator;
 use crate::lines::Lines;
