@@ -13,7 +13,8 @@ def test_inside(shared, version):
     report, done = shared("inside", version)
     assert done.returncode == 0, f"\n{done.stdout}\n{done.stderr}"
     assert report["software"]["torch"].startswith(version)
-    assert " passed" in done.stdout and report["verdict"] == "fits"
+    # Some of them read what nobody knows.
+    assert " passed" in done.stdout and report["verdict"] == "fits_if"
 
 
 def test_the_largest_cards_take_no_host_memory(fathom):
