@@ -4,7 +4,7 @@
 //! late frees. A [`Run`] is a command that was run: its verdict, its peaks, and the study of its recording. Nothing
 //! here reads files or asks a clock, and nothing writes for people: that is `report`'s.
 //!
-//! - `study`: the replay and what follows; `agreement`: whether it is what was recorded;
+//! - `study`: the replay and what follows; `replayer`: through which allocator; `agreement`: whether it is what was recorded;
 //! - [`mod@fragments`], `pieces`, `shortage`: how memory lies at one moment, and why a request found no room;
 //! - [`settings_trials`]: the same requests under other settings; `sought`: the allocations of a size;
 //! - `run`, `ranks`, `workspaces`: what is known of a run; `decision`: what its verdict rests on.
@@ -15,6 +15,7 @@ pub mod fragments;
 mod names;
 mod pieces;
 mod ranks;
+mod replayer;
 mod run;
 pub mod settings_trials;
 mod shortage;
@@ -25,10 +26,11 @@ mod workspaces;
 pub use agreement::note as agreement;
 pub use decision::{Decision, Most, RestsOn, places};
 pub use ranks::{Rank, Ranks};
+pub use replayer::Replayer;
 pub use run::{
     Against, Deferred, Fit, FitsOn, OutOfMemory, Peak, PeakBytes, Process, Run, Software,
     Unattributed, Unfinished, Verdict, memory_text,
 };
 pub use sought::{Refused, Sought, seek};
-pub use study::{Context, Source, Study, Wants, study};
+pub use study::{Context, Source, Study, Wants, study, study_with};
 pub use workspaces::Workspace;

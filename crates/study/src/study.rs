@@ -1,13 +1,13 @@
 //! From a recording to all that it shows: it is replayed once, and everything else follows from that.
 
-use allocator::{Outcome, Reproduction, Requests, Settings, Start, Timeline, floor, reproduce};
+use allocator::{Outcome, Reproduction, Timeline};
 use anatomy::{Anatomy, Around};
 use recording::{Recording, Segment};
 
 use crate::agreement;
 use crate::fragments::Fragments;
 use crate::names::shorten;
-use crate::pieces::fragments;
+use crate::replayer::{CachingAllocator, Replayer};
 use crate::run::Deferred;
 
 /// What a recording shows.
@@ -85,13 +85,16 @@ pub struct Wants {
 
 /// Studies a recording; an error in words if it cannot be replayed.
 pub fn study(recording: Recording, context: &Context) -> Result<Study, String> {
-    let settings = Settings::of(&recording.about).map_err(|error| error.to_string())?;
-    let replayed = reproduce(&recording, &settings);
+    let allocator = CachingAllocator::of(&recording.about)?;
+    Ok(study_with(&allocator, recording, context))
+}
+
+/// The same with an allocator of the caller's choice. It replays the recording once, and everything else follows.
+pub fn study_with(replayer: &dyn Replayer, recording: Recording, context: &Context) -> Study {
+    let replayed = replayer.reproduce(&recording);
     let Reproduction { timeline, difference } = &replayed;
     let around = context.around.unwrap_or_else(|| Around::of(&recording.about));
-    // To PyTorch the memory of other processes is as far away as its own context.
-    let beside_others =
-        Settings { context: settings.context + around.others.0, ..settings.clone() };
+    let others = around.others.0;
     let mut anatomy = anatomy::dissect_on(&recording, timeline, &around);
     if !context.folder.is_empty() {
         shorten(&mut anatomy, &context.folder);
@@ -100,7 +103,6 @@ pub fn study(recording: Recording, context: &Context) -> Result<Study, String> {
     let wants = context.wants;
     let is_reproduced = difference.is_none();
     let can_shrink = wants.floor && recording.about.complete && is_reproduced;
-    let requests = || Requests::of(&recording, &settings);
     let study = Study {
         device: recording.about.device,
         torch: recording.about.torch.clone(),
@@ -109,26 +111,34 @@ pub fn study(recording: Recording, context: &Context) -> Result<Study, String> {
         findings: diagnose::diagnose(&anatomy, ran_out),
         fragments: wants
             .fragments
-            .then(|| fragments(&recording, &beside_others, &replayed, &anatomy))
+            .then(|| replayer.pieces(&recording, &replayed, &anatomy, others))
             .flatten(),
-        floor_bytes: can_shrink.then(|| floor(&requests(), &settings, Start::Kept)).flatten(),
-        deferred: wants.deferred.then(|| deferred(&recording, &beside_others, timeline)).flatten(),
+        floor_bytes: can_shrink.then(|| replayer.smallest_card(&recording)).flatten(),
+        deferred: wants
+            .deferred
+            .then(|| deferred(replayer, &recording, others, timeline))
+            .flatten(),
         notes: agreement::note(&recording, difference.as_ref()).into_iter().collect(),
         anatomy,
         source: None,
     };
     let source =
         wants.source.then_some(Source { recording, timeline: replayed.timeline, is_reproduced });
-    Ok(Study { source, ..study })
+    Study { source, ..study }
 }
 
 /// What of the peak depends on when other streams are done.
-fn deferred(recording: &Recording, settings: &Settings, at_once: &Timeline) -> Option<Deferred> {
+fn deferred(
+    replayer: &dyn Replayer,
+    recording: &Recording,
+    others: u64,
+    at_once: &Timeline,
+) -> Option<Deferred> {
     let frees = allocator::deferred(&recording.events).len();
     if frees == 0 {
         return None;
     }
-    let late = Requests::of(recording, settings).replay_late(settings)?;
+    let late = replayer.late(recording, others)?;
     let peaks = |timeline: &Timeline| {
         let stats = &timeline.stats;
         [stats.reserved_bytes.all.peak, stats.active_bytes.all.peak]
@@ -141,4 +151,56 @@ fn deferred(recording: &Recording, settings: &Settings, at_once: &Timeline) -> O
         most_waiting: waiting.max().unwrap_or(0),
         late_fits: late.outcome == Outcome::Completed,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use anatomy::Anatomy;
+
+    use super::*;
+
+    /// PyTorch's, and how often it was asked for a replay.
+    struct Counted(CachingAllocator, Cell<usize>);
+
+    impl Replayer for Counted {
+        fn reproduce(&self, recording: &Recording) -> Reproduction {
+            self.1.set(self.1.get() + 1);
+            self.0.reproduce(recording)
+        }
+
+        fn smallest_card(&self, recording: &Recording) -> Option<u64> {
+            self.0.smallest_card(recording)
+        }
+
+        fn late(&self, _: &Recording, _: u64) -> Option<Timeline> {
+            None
+        }
+
+        fn pieces(
+            &self,
+            recording: &Recording,
+            replayed: &Reproduction,
+            anatomy: &Anatomy,
+            others: u64,
+        ) -> Option<Fragments> {
+            self.0.pieces(recording, replayed, anatomy, others)
+        }
+    }
+
+    #[test]
+    fn all_that_can_be_wanted_follows_from_one_replay() {
+        let events = "segment_alloc 0x200000 2097152\nalloc 0x200000 512\nalloc 0x200200 1024\n";
+        let mut recording =
+            Recording { events: recording::text::parse(events).unwrap(), ..Recording::default() };
+        recording.about.complete = true;
+        let replayer = Counted(CachingAllocator::of(&recording.about).unwrap(), Cell::default());
+        let wants = Wants { fragments: true, floor: true, deferred: true, source: true };
+        let context = Context { wants, ..Context::default() };
+        let study = study_with(&replayer, recording, &context);
+        assert_eq!(replayer.1.get(), 1);
+        assert_eq!(study.anatomy.allocated_peak.allocated, 1536);
+        assert!(study.source.is_some_and(|source| source.is_reproduced));
+    }
 }

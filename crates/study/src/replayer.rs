@@ -1,0 +1,73 @@
+//! The allocator that a recording is replayed through: the one place that names PyTorch's.
+
+use allocator::{Reproduction, Requests, Settings, Start, Timeline, floor, reproduce};
+use anatomy::Anatomy;
+use recording::{About, Recording};
+
+use crate::fragments::Fragments;
+use crate::pieces::fragments;
+
+/// Another allocator is one more implementation; everything else of a study follows from the timeline it gives.
+pub trait Replayer {
+    /// The recorded requests under the recorded settings, and where the result first differs from what was recorded.
+    fn reproduce(&self, recording: &Recording) -> Reproduction;
+
+    /// The smallest card on which the same requests still complete, context included.
+    fn smallest_card(&self, recording: &Recording) -> Option<u64>;
+
+    /// The same requests if memory that other streams use comes back as late as a card may give it back, beside
+    /// `others` bytes of other processes.
+    fn late(&self, recording: &Recording, others: u64) -> Option<Timeline>;
+
+    /// How memory lies in pieces where it ran out, else at the peak.
+    fn pieces(
+        &self,
+        recording: &Recording,
+        replayed: &Reproduction,
+        anatomy: &Anatomy,
+        others: u64,
+    ) -> Option<Fragments>;
+}
+
+/// PyTorch's caching allocator, with the settings of one recording.
+pub(crate) struct CachingAllocator {
+    settings: Settings,
+}
+
+impl CachingAllocator {
+    /// As the recording's torch had it; an error in words if there is no such torch.
+    pub(crate) fn of(about: &About) -> Result<CachingAllocator, String> {
+        let settings = Settings::of(about).map_err(|error| error.to_string())?;
+        Ok(CachingAllocator { settings })
+    }
+
+    /// To PyTorch the memory of other processes is as far away as its own context.
+    fn beside(&self, others: u64) -> Settings {
+        Settings { context: self.settings.context + others, ..self.settings.clone() }
+    }
+}
+
+impl Replayer for CachingAllocator {
+    fn reproduce(&self, recording: &Recording) -> Reproduction {
+        reproduce(recording, &self.settings)
+    }
+
+    fn smallest_card(&self, recording: &Recording) -> Option<u64> {
+        floor(&Requests::of(recording, &self.settings), &self.settings, Start::Kept)
+    }
+
+    fn late(&self, recording: &Recording, others: u64) -> Option<Timeline> {
+        let settings = self.beside(others);
+        Requests::of(recording, &settings).replay_late(&settings)
+    }
+
+    fn pieces(
+        &self,
+        recording: &Recording,
+        replayed: &Reproduction,
+        anatomy: &Anatomy,
+        others: u64,
+    ) -> Option<Fragments> {
+        fragments(recording, &self.beside(others), replayed, anatomy)
+    }
+}
