@@ -311,6 +311,19 @@ def test_what_runs_at_exit_still_runs(fathom):
 # -- processes that are not about a GPU ---------------------------------------------------------------
 
 
+def test_libraries_may_be_called_after_python_has_ended(fathom):
+    """As torch's destructors do: what they write to is asked of nobody then."""
+    code = """
+import ctypes, torch
+x = torch.ones(1000, device="cuda")
+libc = ctypes.CDLL(None)
+function = ctypes.cast(libc.cudnnBackendDestroyDescriptor, ctypes.c_void_p)
+assert libc.on_exit(function, ctypes.c_void_p(x.data_ptr())) == 0
+"""
+    report, done = fathom.code(code)
+    assert report["verdict"] == "fits", done.stdout + done.stderr
+
+
 def test_a_command_without_torch_is_itself(fathom):
     report, done = fathom("/bin/echo", "hello", flags=("--gpu", "rtx3090"))
     assert done.returncode == 0 and done.stdout.splitlines()[0] == "hello" and done.stderr == ""

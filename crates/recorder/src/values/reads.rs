@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -42,11 +42,6 @@ pub(crate) struct Phantom {
 
 impl Phantom {
     pub(crate) fn find() -> Option<Phantom> {
-        let symbol = |name: &std::ffi::CStr| {
-            // SAFETY: a look into the symbols of this process.
-            let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-            (!found.is_null()).then_some(found)
-        };
         let (values, answer, seen) =
             (symbol(c"fathom_values")?, symbol(c"fathom_answer")?, symbol(c"fathom_seen")?);
         let (backward, captures) = (symbol(c"fathom_backward")?, symbol(c"fathom_captures")?);
@@ -157,8 +152,14 @@ unsafe extern "C" fn wrote(address: u64, size: u64, bytes: *const u8) {
 
 /// Called from inside torch, by a thread that may have let go of Python although functions of ours are on its stack:
 /// what PyO3 remembers of it is not to be relied on.
+///
+/// `None` once Python is on its way out: torch's own threads and destructors still call libraries then, and whoever
+/// asks for an interpreter that is gone takes the process down.
 fn with_python<T>(work: impl FnOnce(Python<'_>, &Ledger) -> T) -> Option<T> {
-    // SAFETY: Python runs as long as torch calls us with a ledger; each is given back what was taken.
+    if is_ending() {
+        return None;
+    }
+    // SAFETY: Python runs; each is given back what was taken.
     let state = unsafe { pyo3::ffi::PyGILState_Ensure() };
     // SAFETY: it was just taken.
     let py = unsafe { Python::assume_attached() };
@@ -167,6 +168,32 @@ fn with_python<T>(work: impl FnOnce(Python<'_>, &Ledger) -> T) -> Option<T> {
     // SAFETY: as above.
     unsafe { pyo3::ffi::PyGILState_Release(state) };
     result.ok().flatten()
+}
+
+/// Whether the interpreter is being taken down, or is gone.
+fn is_ending() -> bool {
+    type IsFinalizing = unsafe extern "C" fn() -> c_int;
+    static IS_FINALIZING: OnceLock<Option<IsFinalizing>> = OnceLock::new();
+    // SAFETY: it may be called at any time.
+    if unsafe { pyo3::ffi::Py_IsInitialized() } == 0 {
+        return true;
+    }
+    // Public from Python 3.13 on, and no part of the stable interface of the first version that we serve.
+    let function = IS_FINALIZING.get_or_init(|| {
+        let mut names = [c"Py_IsFinalizing", c"_Py_IsFinalizing"].into_iter();
+        let found = names.find_map(symbol)?;
+        // SAFETY: both names are of this type in every Python that has them.
+        Some(unsafe { std::mem::transmute::<*mut libc::c_void, IsFinalizing>(found) })
+    });
+    // SAFETY: it only reads a flag.
+    function.is_some_and(|function| unsafe { function() } != 0)
+}
+
+/// A function of this process by its name.
+fn symbol(name: &std::ffi::CStr) -> Option<*mut libc::c_void> {
+    // SAFETY: a look into the symbols of this process.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
 }
 
 impl Ledger {
