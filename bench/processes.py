@@ -13,13 +13,13 @@ from result import ROOT
 
 
 class Warm:
-    """`python/fathom/warm.py`, the process that `fathom sweep` and `fathom fit` fork their trials from, for one model."""
+    """`python/fathom/_warm/server.py`, the process that `fathom sweep` and `fathom fit` fork their trials from, for one model."""
 
     def __init__(self, model):
         self.name, *self.sizes = model.split(":")
         self.script = str(tools.MODELS / f"{self.name}.py")
         self.folder = tempfile.TemporaryDirectory()
-        words = [str(tools.python()), str(ROOT / "python" / "fathom" / "warm.py"), self.script]
+        words = [str(tools.python()), str(ROOT / "python" / "fathom" / "_warm" / "server.py"), self.script]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         self.process = subprocess.Popen(words, env=tools.bare(), text=True, cwd=self.folder.name, **pipes)
         assert json.loads(self.process.stdout.readline()) == {"ready": True}, "a library touched the card"

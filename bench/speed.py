@@ -33,7 +33,7 @@ events within it, and true values of small tensors; *bare* is PyTorch on the pha
 the count of live bytes run under FakeTensorMode, whose caches are warm after the first step. MemTracker fails at frozen
 parameters, and fake tensors where peft moves its adapters: both were helped over it, so that LoRA can be compared.
 *An estimate* is what a
-question costs: build the model, take two steps. Fathom's is a fork of a warm process (`python/fathom/warm.py`), from
+question costs: build the model, take two steps. Fathom's is a fork of a warm process (`python/fathom/_warm/server.py`), from
 the request until that process has ended and its recording is written, on the wall's clock; the peers' are in processor
 time, without any start of a process, when everything is imported. *Cold* is the whole `fathom run` with its report,
 imports included."""

@@ -28,9 +28,9 @@ def join(size, rank, cards, letters):
     ours = {"FATHOM_WORLD_SIZE": size, "FATHOM_RANK": rank, "FATHOM_DEVICES": cards, "FATHOM_LETTERS": letters}
     nccl = {"TORCH_NCCL_RANKS_PER_ROOT": 1 << 20, "TORCH_NCCL_ENABLE_MONITORING": 0}
     os.environ.update({name: str(value) for name, value in {**numbers, **ours, **nccl}.items()}, MASTER_ADDR="127.0.0.1")
-    import fathom.world  # the doorway's, which the phantom has loaded
+    from fathom._doorway import world  # the doorway's, which the phantom has loaded
 
-    fathom.world.install()
+    world.install()
 
 
 def run(case, folder):

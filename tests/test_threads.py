@@ -24,7 +24,7 @@ assert len(found) > 1 and all(each == ([8, 10, 12, 14, 16, 18], 90) for each in 
 MEANWHILE = """
 import torch
 from concurrent.futures import ThreadPoolExecutor
-from fathom import functions
+from fathom._doorway import functions
 
 MIB = 1 << 20
 recorder, other = None, ThreadPoolExecutor(1)
@@ -32,7 +32,7 @@ other.submit(print, "is there").result()
 
 def meanwhile():
     kept.append(torch.empty(3 * MIB, dtype=torch.uint8, device="cuda"))
-    recorder.scribe.name("buffers", "made meanwhile", kept[-1])
+    recorder.note_taker.name("buffers", "made meanwhile", kept[-1])
     kept.pop(0)
 
 def interrupted(inner):
@@ -87,12 +87,12 @@ torch.empty(32 << 20, dtype=torch.uint8, device="cuda")
 LATER = """
 import torch
 from concurrent.futures import ThreadPoolExecutor
-from fathom import functions
+from fathom._doorway import functions
 
 def unseen():
     with torch._C.DisableTorchFunction():
         tensor = torch.empty(3 << 20, dtype=torch.uint8, device="cuda")
-    functions.install().recorder.scribe.name("buffers", "made later", tensor)
+    functions.install().recorder.note_taker.name("buffers", "made later", tensor)
     return tensor
 
 other = ThreadPoolExecutor(1)

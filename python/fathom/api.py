@@ -23,7 +23,7 @@ from .report import Report
 # How long a run gets between the request to end and its end.
 GRACE = 10
 
-CALL = os.path.join(binary.PACKAGE, "call.py")
+CALL_FUNCTION = os.path.join(binary.PACKAGE, "call_function.py")
 
 
 class Error(Exception):
@@ -140,9 +140,9 @@ def remove(folder: str, owner: IO[str]) -> None:
 def words_of(target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], python: str, folder: str) -> list[str]:
     """The command of a target."""
     if callable(target):
-        from . import carry
+        from . import pack_function
 
-        return [python, CALL, carry.pack(target, arguments, keywords, os.path.join(folder, carry.FOLDER))]
+        return [python, CALL_FUNCTION, pack_function.pack(target, arguments, keywords, os.path.join(folder, pack_function.FOLDER))]
     if keywords:
         raise TypeError("kwargs are for a function: a script gets words, such as `fathom.run('train.py', '--batch', 8)`")
     if isinstance(target, (str, os.PathLike)):

@@ -21,7 +21,7 @@ def record(folder="fathom-recording"):
     """Records from here to the end of the block; gives the folder."""
     import torch
 
-    from . import functions, watch
+    from ._doorway import functions, watch
 
     if not torch.cuda.is_available():
         raise RuntimeError("fathom.record: torch sees no CUDA device\nhint: `fathom run -- python …` brings one along")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from fathom import levers
+from fathom._doorway import levers
 
 
 @pytest.fixture

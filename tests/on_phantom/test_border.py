@@ -15,7 +15,7 @@ import traceback
 import fathom
 import pytest
 import torch
-from fathom import border, native
+from fathom._doorway import border, native
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from fathom import levers
+from fathom._doorway import levers
 
 MIB = 1 << 20
 

@@ -121,7 +121,7 @@ def test_memory_is_address_space_only(fresh):
 
 
 def test_copies_from_the_host_are_kept_within_a_budget(fresh):
-    from fathom.values import BYTES
+    from fathom._doorway.values.values import BYTES
 
     host = torch.ones(64 * MIB)
     before = resident()

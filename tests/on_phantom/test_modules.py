@@ -6,8 +6,8 @@ import threading
 
 import pytest
 import torch
-from fathom.modules import Modules
-from fathom.native import living
+from fathom._doorway.modules import Modules
+from fathom._doorway.native import live_objects
 
 
 def test_a_loss_made_on_the_spot_has_one_name_and_is_not_searched_for():
@@ -58,7 +58,7 @@ def test_what_another_thread_is_building_is_not_held():
     modules = [torch.nn.Linear(2, 2) for _ in range(3)]
     with meanwhile(lambda: tuple(number for number in range(100))):
         for _ in range(20):
-            assert [module for module in living({torch.nn.Linear}) if module in modules] == modules
+            assert [module for module in live_objects({torch.nn.Linear}) if module in modules] == modules
 
 
 @pytest.mark.parametrize("walk", ["search", "add_root"])

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import torch
-from fathom import functions
+from fathom._doorway import functions
 from torch.utils.data import DataLoader, TensorDataset
 
 GIB = 1 << 30

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 import torch
-from fathom import values
+from fathom._doorway.values import values
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset

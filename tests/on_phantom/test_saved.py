@@ -4,9 +4,10 @@ import gc
 
 import pytest
 import torch
-from fathom import border, graph, join
-from fathom.modules import Modules
-from fathom.recorder import make_scribe
+from fathom._doorway import border, graph
+from fathom._doorway.recorder import event_serials
+from fathom._doorway.modules import Modules
+from fathom._doorway.recorder.recorder import make_note_taker
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -155,8 +156,8 @@ def nodes_of(root):
 
 def walked(root, hooked=None):
     """What the recorder finds; `hooked` are sequence numbers between which hooks pack."""
-    scribe = make_scribe(border.Party("nothing"), Modules(), join.make(1))
-    return [tensor for node in nodes_of(root) for tensor in scribe.kept_by(node, hooked)]
+    note_taker = make_note_taker(border.Party("nothing"), Modules(), event_serials.make(1))
+    return [tensor for node in nodes_of(root) for tensor in note_taker.kept_by(node, hooked)]
 
 
 def known_to(model, x):

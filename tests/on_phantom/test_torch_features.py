@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from fathom import values
+from fathom._doorway.values import values
 from torch.nn import functional as F
 
 

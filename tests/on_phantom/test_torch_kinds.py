@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 import torch
-from fathom import border
+from fathom._doorway import border
 from test_torch_features import check, known, model, numbers
 
 # -- traces ------------------------------------------------------------------------------------------------------

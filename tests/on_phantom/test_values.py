@@ -4,7 +4,8 @@ import math
 
 import pytest
 import torch
-from fathom import border, evaluate, functions, values
+from fathom._doorway import border, functions
+from fathom._doorway.values import evaluate, values
 from torch.nn import functional as F
 
 

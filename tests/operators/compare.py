@@ -11,7 +11,7 @@ import zlib
 
 import numpy
 import torch
-from fathom import values
+from fathom._doorway.values import values
 from tables import NOT_ON_A_CARD, OTHER_ON_A_CARD, UNWRITTEN
 from torch.testing import _utils
 

@@ -120,7 +120,7 @@ mod tests {
             "/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py",
             "/usr/lib/python3/dist-packages/torch/optim/adam.py",
             "/usr/lib/python3.12/threading.py",
-            "/build/python/fathom/recorder.py",
+            "/build/python/fathom/_doorway/recorder/recorder.py",
             "/home/me/pytorch/torch/nn/modules/module.py",
             "/tmp/torchinductor_me/ab/cab.py",
         ] {

@@ -47,9 +47,9 @@ pub(crate) fn doorway() -> Result<PathBuf> {
         let beside = program.parent().map(|folder| folder.join("python/fathom"));
         let tree = program.ancestors().map(|folder| folder.join("python/fathom"));
         let candidates = beside.into_iter().chain(packages(program)).chain(tree);
-        candidates.map(|folder| folder.join("doorway.py")).collect()
+        candidates.map(|folder| folder.join("_doorway/entry.py")).collect()
     })
-    .map(|file| file.parent().map(Path::to_owned).unwrap_or_default())
+    .map(|entry| entry.ancestors().nth(2).map(Path::to_owned).unwrap_or_default())
 }
 
 fn find(candidates: impl Fn(&Path) -> Vec<PathBuf>) -> Result<PathBuf> {

@@ -13,8 +13,8 @@ const MEMORY: usize = 200_000;
 #[derive(Debug, Default)]
 pub struct Local {
     /// The recorder that this is about; one after another may run in a process.
-    scribe: u64,
-    /// The serial number of the part that runs; the scribe sees it too.
+    note_taker: u64,
+    /// The serial number of the part that runs; the note taker sees it too.
     running: Arc<AtomicU64>,
     /// Functions and backward passes that this thread is in.
     pub calls: isize,
@@ -39,10 +39,10 @@ thread_local! {
 }
 
 /// Works on what is known of this thread. No Python code runs meanwhile.
-pub fn with<T>(scribe: u64, work: impl FnOnce(&mut Local) -> T) -> T {
+pub fn with<T>(note_taker: u64, work: impl FnOnce(&mut Local) -> T) -> T {
     LOCAL.with_borrow_mut(|local| {
-        if local.scribe != scribe {
-            *local = Local { scribe, part: NOTHING, ..Local::default() };
+        if local.note_taker != note_taker {
+            *local = Local { note_taker, part: NOTHING, ..Local::default() };
         }
         work(local)
     })

@@ -32,9 +32,9 @@ mod tests {
     #[test]
     fn what_is_left_is_the_users() {
         let paths = Paths { own: "/opt/fathom/".into(), standard: "/usr/lib/python3.12".into() };
-        assert!(paths.is_ours("/opt/fathom/watch.py"));
+        assert!(paths.is_ours("/opt/fathom/_doorway/watch.py"));
         for library in [
-            "/opt/fathom/watch.py",
+            "/opt/fathom/_doorway/watch.py",
             "/home/me/.venv/lib/python3.12/site-packages/torch/nn/modules/linear.py",
             "/usr/lib/python3/dist-packages/numpy/core.py",
             "/usr/lib/python3.12/runpy.py",

@@ -57,8 +57,8 @@ fn script(folder: &str) -> String {
          spec = importlib.util.spec_from_file_location('fathom', '{folder}/__init__.py', submodule_search_locations=['{folder}'])\n  \
          module = importlib.util.module_from_spec(spec); sys.modules['fathom'] = module\n  \
          spec.loader.exec_module(module)\n \
-         import fathom.doorway\n \
-         fathom.doorway.open()\n\
+         from fathom._doorway import entry\n \
+         entry.open()\n\
          _(); del _\n"
     )
 }

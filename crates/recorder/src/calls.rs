@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::border::{Party, call};
 use crate::hash::Set;
 use crate::lock::lock;
-use crate::scribe::Scribe;
+use crate::note_taker::NoteTaker;
 use crate::stand_in::stands_for_theirs;
 
 const PLACES: [&str; 2] = ["before a module", "after a module"];
@@ -21,7 +21,7 @@ const PLACES: [&str; 2] = ["before a module", "after a module"];
 pub(crate) struct ModuleCall {
     party: Py<Party>,
     theirs: Py<PyAny>,
-    scribe: Py<Scribe>,
+    note_taker: Py<NoteTaker>,
     /// `recorder.Recorder`.
     recorder: Py<PyAny>,
     /// Modules whose arguments were looked at.
@@ -50,10 +50,10 @@ impl ModuleCall {
     fn new(
         party: Py<Party>,
         theirs: Py<PyAny>,
-        scribe: Py<Scribe>,
+        note_taker: Py<NoteTaker>,
         recorder: Py<PyAny>,
     ) -> ModuleCall {
-        ModuleCall { party, theirs, scribe, recorder, seen: Mutex::default() }
+        ModuleCall { party, theirs, note_taker, recorder, seen: Mutex::default() }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -81,19 +81,19 @@ impl ModuleCall {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Within> {
-        let (py, scribe) = (args.py(), self.scribe.get());
+        let (py, note_taker) = (args.py(), self.note_taker.get());
         let module = args.get_item(0)?;
-        let is_model = scribe.module() == 0;
+        let is_model = note_taker.module() == 0;
         if is_model {
             let enter = self.recorder.bind(py).getattr(intern!(py, "enter_model"))?;
             call(&enter, &(args, kwargs).into_pyobject(py)?, None)?;
         }
-        let (number, outside) = scribe.enter_module(&module)?;
+        let (number, outside) = note_taker.enter_module(&module)?;
         if lock(&self.seen).insert(number) {
             let look = self.recorder.bind(py).getattr(intern!(py, "look_at_module"))?;
             call(&look, &(number, args, kwargs).into_pyobject(py)?, None)?;
         }
-        if scribe.is_in_backward() {
+        if note_taker.is_in_backward() {
             let note = self.recorder.bind(py).getattr(intern!(py, "note_recomputed"))?;
             call(&note, &(number,).into_pyobject(py)?, None)?;
         }
@@ -106,8 +106,8 @@ impl ModuleCall {
         within: Within,
         result: &PyResult<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let scribe = self.scribe.get();
-        scribe.leave_module(py, within.outside, result.as_ref().ok())?;
+        let note_taker = self.note_taker.get();
+        note_taker.leave_module(py, within.outside, result.as_ref().ok())?;
         if within.is_model
             && let Ok(result) = result
         {

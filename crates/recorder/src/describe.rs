@@ -9,11 +9,11 @@ use recording::OwnerId;
 
 use crate::entry::Entry;
 use crate::lock::lock;
-use crate::scribe::Scribe;
+use crate::note_taker::NoteTaker;
 use crate::texts::Text;
 use crate::writing::CardFile;
 
-impl Scribe {
+impl NoteTaker {
     /// Describes all that is wanted; gives the owners of events outside of functions and nodes, by their index.
     pub(crate) fn describe(
         &self,

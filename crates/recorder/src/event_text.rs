@@ -3,11 +3,11 @@
 use notes::{local, metadata};
 use pyo3::prelude::*;
 
-use crate::scribe::Scribe;
+use crate::note_taker::NoteTaker;
 use crate::texts::Text;
 
 #[pymethods]
-impl Scribe {
+impl NoteTaker {
     /// The script sets a text for the events of this thread.
     fn set_text(&self, py: Python<'_>, text: Text) -> PyResult<()> {
         local::with(self.id, |local| local.text = Some(text.0).filter(|text| !text.is_empty()));

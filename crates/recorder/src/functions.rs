@@ -9,7 +9,7 @@ use pyo3::types::{PyAnyMethods, PyDict, PyTuple};
 use crate::attempt::Attempt;
 use crate::border::{self, Party};
 use crate::lock::lock;
-use crate::scribe::{Entered, Scribe};
+use crate::note_taker::{Entered, NoteTaker};
 use crate::tensors::Tensors;
 use crate::values::{Call, Ledger, unread};
 
@@ -29,31 +29,31 @@ struct Parties {
 }
 
 struct Recording {
-    /// `recorder.Recorder`, and its scribe.
+    /// `recorder.Recorder`, and its note taker.
     recorder: Py<PyAny>,
-    scribe: Py<Scribe>,
+    note_taker: Py<NoteTaker>,
     party: Py<Party>,
 }
 
 impl Recording {
     fn clone_ref(&self, py: Python<'_>) -> Recording {
-        let (scribe, party) = (self.scribe.clone_ref(py), self.party.clone_ref(py));
-        Recording { recorder: self.recorder.clone_ref(py), scribe, party }
+        let (note_taker, party) = (self.note_taker.clone_ref(py), self.party.clone_ref(py));
+        Recording { recorder: self.recorder.clone_ref(py), note_taker, party }
     }
 
     /// Whether frames were turned off.
     fn enter(&self, py: Python<'_>, call: &Call<'_, '_>) -> PyResult<bool> {
         let Call { function, args, kwargs } = call;
-        let scribe = self.scribe.get();
+        let note_taker = self.note_taker.get();
         let Entered { is_looked_at, is_autocast, allocates } =
-            scribe.enter_function(py, function, args)?;
+            note_taker.enter_function(py, function, args)?;
         if is_looked_at || is_autocast {
             let given = (function, args, kwargs, is_looked_at, is_autocast);
             let look = self.recorder.bind(py).getattr(intern!(py, "look"))?;
             border::call(&look, &given.into_pyobject(py)?, None)?;
         }
         // Its line is known: frames of each allocation would be gathered for nothing.
-        Ok(allocates && scribe.set_frames(py, false)?)
+        Ok(allocates && note_taker.set_frames(py, false)?)
     }
 
     fn leave(
@@ -62,14 +62,14 @@ impl Recording {
         was_loud: bool,
         result: &PyResult<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let scribe = self.scribe.get();
+        let note_taker = self.note_taker.get();
         if was_loud {
-            scribe.set_frames(py, true)?;
+            note_taker.set_frames(py, true)?;
         }
         if let Ok(result) = result {
-            scribe.note_result(result)?;
+            note_taker.note_result(result)?;
         }
-        scribe.resume(py).map(drop)
+        note_taker.resume(py).map(drop)
     }
 }
 
@@ -125,16 +125,16 @@ impl Functions {
         lock(&self.parties).values = values;
     }
 
-    #[pyo3(signature = (recorder, scribe = None, party = None))]
+    #[pyo3(signature = (recorder, note_taker = None, party = None))]
     fn set_recorder(
         &self,
         recorder: Option<Py<PyAny>>,
-        scribe: Option<Py<Scribe>>,
+        note_taker: Option<Py<NoteTaker>>,
         party: Option<Py<Party>>,
     ) {
-        let all = recorder.zip(scribe).zip(party);
+        let all = recorder.zip(note_taker).zip(party);
         let recording =
-            all.map(|((recorder, scribe), party)| Recording { recorder, scribe, party });
+            all.map(|((recorder, note_taker), party)| Recording { recorder, note_taker, party });
         lock(&self.parties).recording = recording;
     }
 
@@ -170,7 +170,7 @@ impl Functions {
             PLACES,
             || recording.enter(py, &call),
             || {
-                let _in_call = recording.scribe.get().in_call();
+                let _in_call = recording.note_taker.get().in_call();
                 self.run(py, &call)
             },
             |was_loud, result| recording.leave(py, was_loud, result),
@@ -220,7 +220,7 @@ impl Functions {
 
     fn forget_result(&self) {
         if let Some(recording) = &lock(&self.parties).recording {
-            recording.scribe.get().forget_result();
+            recording.note_taker.get().forget_result();
         }
     }
 

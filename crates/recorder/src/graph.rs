@@ -13,7 +13,7 @@ use recording::Category;
 
 use crate::hash::{Map, Set};
 use crate::lock::lock;
-use crate::scribe::Scribe;
+use crate::note_taker::NoteTaker;
 use crate::texts::Text;
 
 /// Sequence numbers above this are of nodes that accumulate gradients: the ends of the graph.
@@ -74,14 +74,14 @@ struct Node<'py> {
 /// Announces that a node runs.
 #[pyclass(frozen, module = "fathom_recorder")]
 pub(crate) struct EnterNode {
-    scribe: Py<Scribe>,
+    note_taker: Py<NoteTaker>,
     part: PartNumber,
 }
 
 #[pymethods]
 impl EnterNode {
     fn __call__(&self, py: Python<'_>, gradients: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let party = self.scribe.get().party.get();
+        let party = self.note_taker.get().party.get();
         if !party.is_over() {
             party.hold(py, "a node", || self.enter(py, gradients))?;
         }
@@ -91,25 +91,25 @@ impl EnterNode {
 
 impl EnterNode {
     fn enter(&self, py: Python<'_>, gradients: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let scribe = self.scribe.get();
+        let note_taker = self.note_taker.get();
         // First, since the node may free them.
-        scribe.torch.undisturbed(py, || {
+        note_taker.torch.undisturbed(py, || {
             gradients
                 .iter()
                 .filter(|gradient| !gradient.is_none())
-                .try_for_each(|gradient| scribe.tensor(&gradient).map(drop))
+                .try_for_each(|gradient| note_taker.tensor(&gradient).map(drop))
         })?;
-        local::with(scribe.id, |local| local.part = self.part);
-        scribe.begin(py, self.part)?;
+        local::with(note_taker.id, |local| local.part = self.part);
+        note_taker.begin(py, self.part)?;
         Ok(())
     }
 }
 
-impl Scribe {
+impl NoteTaker {
     /// Every node that a backward pass from these can reach, but for those seen before: what it keeps is noted, and it
     /// will announce itself if there are `handles` for that.
     pub(crate) fn note_graph<'py>(
-        this: &Bound<'py, Scribe>,
+        this: &Bound<'py, NoteTaker>,
         roots: Vec<Bound<'py, PyAny>>,
         seen: &mut Seen,
         holder: Option<Word>,
@@ -117,11 +117,11 @@ impl Scribe {
         handles: Option<&Bound<'py, PyList>>,
         on_convolution: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
-        let (py, scribe) = (this.py(), this.get());
-        let convolution = scribe.quietly(|state| state.words.of("ConvolutionBackward0"));
+        let (py, note_taker) = (this.py(), this.get());
+        let convolution = note_taker.quietly(|state| state.words.of("ConvolutionBackward0"));
         let mut waiting: Vec<_> = roots.into_iter().filter(|node| seen.add(node)).collect();
         while let Some(object) = waiting.pop() {
-            if scribe.fields(&object)?.is_end {
+            if note_taker.fields(&object)?.is_end {
                 continue;
             }
             let following = following(&object)?;
@@ -130,17 +130,17 @@ impl Scribe {
                     waiting.push(node.clone());
                 }
             }
-            let node = scribe.node(object)?;
-            scribe.note_saved(&node, holder, hooked)?;
+            let node = note_taker.node(object)?;
+            note_taker.note_saved(&node, holder, hooked)?;
             let (Some((part, what)), Some(handles)) = (node.part, handles) else { continue };
             if node.name == convolution
                 && let (Some(look), Some(source)) = (on_convolution, following.first())
                 && !source.is_none()
-                && scribe.fields(source)?.may_enlarge
+                && note_taker.fields(source)?.may_enlarge
             {
                 look.call1((&node.object, what.module))?;
             }
-            let enter = EnterNode { scribe: this.clone().unbind(), part };
+            let enter = EnterNode { note_taker: this.clone().unbind(), part };
             handles.append(node.object.call_method1(intern!(py, "register_prehook"), (enter,))?)?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::lock::lock;
-use crate::scribe::Scribe;
+use crate::note_taker::NoteTaker;
 
 /// How it is changed; see `history.py`.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(crate) struct History {
 }
 
 /// A function or a backward pass that a thread is in: it may allocate at any moment, without the interpreter.
-pub(crate) struct InCall<'a>(&'a Scribe);
+pub(crate) struct InCall<'a>(&'a NoteTaker);
 
 impl Drop for InCall<'_> {
     fn drop(&mut self) {
@@ -50,7 +50,7 @@ impl Drop for Uncollected {
     }
 }
 
-impl Scribe {
+impl NoteTaker {
     pub(crate) fn in_call(&self) -> InCall<'_> {
         self.count_calls(1);
         InCall(self)
@@ -95,7 +95,7 @@ impl Scribe {
 }
 
 #[pymethods]
-impl Scribe {
+impl NoteTaker {
     /// Whether it is known if there are streams.
     fn sees_streams(&self) -> bool {
         self.phantom.is_some()

@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::border::Party;
 use crate::graph::EnterNode;
-use crate::scribe::Scribe;
+use crate::note_taker::NoteTaker;
 
 /// Takes the place of torch's function that adds a hook to those of a node, and answers with them and a handle.
 #[pyclass(frozen, dict, module = "fathom_recorder")]
@@ -46,7 +46,7 @@ impl RegisterHook {
 }
 
 #[pymethods]
-impl Scribe {
+impl NoteTaker {
     /// Takes the hooks away again: ours by their dictionary, or by torch's handle.
     fn remove(&self, handles: &Bound<'_, PyList>) -> PyResult<()> {
         let py = handles.py();

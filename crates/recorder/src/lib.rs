@@ -1,5 +1,5 @@
 //! The recorder's hot paths, as a module of Python: which part of the script runs, what is said of tensors, what the
-//! graph keeps, and the file that all this is written to. What is called seldom is Python, in `python/fathom`.
+//! graph keeps, and the file that all this is written to. What is called seldom is Python, in `python/fathom/_doorway`.
 //!
 //! Everything is noted by number and address: no tensor is held. Nothing here is an object that Python's collector
 //! counts, so garbage is collected when it would be without us.
@@ -17,13 +17,13 @@ mod graph;
 mod hash;
 mod history;
 mod hooks;
-mod living;
+mod live_objects;
 mod lock;
 mod modules;
+mod note_taker;
 mod overrides;
 mod passes;
 mod phantom;
-mod scribe;
 mod sources;
 mod stacks;
 mod stand_in;
@@ -48,11 +48,11 @@ fn fathom_recorder(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<hooks::RegisterHook>()?;
     module.add_function(wrap_pyfunction!(overrides::set_mode_of_thread, module)?)?;
     module.add_function(wrap_pyfunction!(overrides::is_mode_alone, module)?)?;
-    module.add_function(wrap_pyfunction!(living::living, module)?)?;
+    module.add_function(wrap_pyfunction!(live_objects::live_objects, module)?)?;
     module.add_class::<overrides::HasTorchFunction>()?;
     module.add_class::<values::Ledger>()?;
-    module.add_class::<sources::Whose>()?;
-    module.add_class::<scribe::Scribe>()?;
+    module.add_class::<sources::FileOwner>()?;
+    module.add_class::<note_taker::NoteTaker>()?;
     module.add_class::<wrappers::Around>()?;
     module.add_class::<wrappers::Callback>()?;
     module.add_class::<wrappers::Instead>()?;

@@ -6,9 +6,9 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::graph::{Hooked, Seen};
 use crate::hash::Set;
-use crate::scribe::Scribe;
+use crate::note_taker::NoteTaker;
 
-impl Scribe {
+impl NoteTaker {
     /// A module has put this out.
     pub(crate) fn add_outputs(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = result.py();
@@ -42,7 +42,7 @@ impl Scribe {
 }
 
 #[pymethods]
-impl Scribe {
+impl NoteTaker {
     /// What was put out so far leads to no backward pass.
     fn forget_outputs(&self) {
         self.quietly(|state| state.saved.outputs = 0);
@@ -63,16 +63,16 @@ impl Scribe {
         handles: &Bound<'py, PyList>,
         on_convolution: &Bound<'py, PyAny>,
     ) -> PyResult<()> {
-        let scribe = this.get();
+        let note_taker = this.get();
         let mut own = Set::default();
         for parameter in &trained {
-            for part in scribe.tensors.storages(parameter)? {
-                own.extend(scribe.tensors.address(&part)?);
+            for part in note_taker.tensors.storages(parameter)? {
+                own.extend(note_taker.tensors.address(&part)?);
             }
         }
-        scribe.quietly(|state| state.saved.begin(own));
+        note_taker.quietly(|state| state.saved.begin(own));
         let mut seen = Seen::default();
-        Scribe::note_graph(
+        NoteTaker::note_graph(
             this,
             roots,
             &mut seen,
@@ -81,7 +81,7 @@ impl Scribe {
             Some(handles),
             Some(on_convolution),
         )?;
-        scribe.quietly(|state| state.saved.end());
+        note_taker.quietly(|state| state.saved.end());
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl Scribe {
         let mut seen = Seen::default();
         for root in roots {
             let holder = if with_holders { this.get().holder(&root)? } else { None };
-            Scribe::note_graph(this, vec![root], &mut seen, holder, &hooked, None, None)?;
+            NoteTaker::note_graph(this, vec![root], &mut seen, holder, &hooked, None, None)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Whose a file is, and what stands on its lines.
+//! Who a file belongs to, and what stands on its lines.
 
 use std::collections::HashMap;
 
@@ -18,13 +18,13 @@ pub(crate) struct Sources {
 
 /// Tells files apart by their paths.
 #[pyclass(frozen, module = "fathom_recorder")]
-pub(crate) struct Whose(Paths);
+pub(crate) struct FileOwner(Paths);
 
 #[pymethods]
-impl Whose {
+impl FileOwner {
     #[new]
-    fn new(own: Text, standard: Text) -> Whose {
-        Whose(Paths { own: own.0, standard: standard.0 })
+    fn new(own: Text, standard: Text) -> FileOwner {
+        FileOwner(Paths { own: own.0, standard: standard.0 })
     }
 
     #[pyo3(name = "is_ours")]
@@ -39,8 +39,8 @@ impl Whose {
 }
 
 impl Sources {
-    pub(crate) fn new(whose: &Whose) -> Sources {
-        Sources { paths: whose.0.clone(), files: HashMap::new() }
+    pub(crate) fn new(owner: &FileOwner) -> Sources {
+        Sources { paths: owner.0.clone(), files: HashMap::new() }
     }
 
     pub(crate) fn is_ours(&self, path: &str) -> bool {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use recording::{Category, Phase};
 
-use crate::scribe::Scribe;
+use crate::note_taker::NoteTaker;
 use crate::texts::Text;
 
 pub(crate) fn category(name: &str) -> PyResult<Category> {
@@ -18,7 +18,7 @@ pub(crate) fn category(name: &str) -> PyResult<Category> {
         .ok_or_else(|| PyValueError::new_err(format!("`{name}` is no category")))
 }
 
-impl Scribe {
+impl NoteTaker {
     /// Says what a tensor is, if it is a whole one on the card; whether it is.
     pub(crate) fn tensor(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
         let tensors = &self.tensors;
@@ -170,7 +170,7 @@ fn form(dtype: &Bound<'_, PyAny>, shape: &Bound<'_, PyTuple>) -> PyResult<Option
 }
 
 #[pymethods]
-impl Scribe {
+impl NoteTaker {
     /// What a tensor is.
     fn name(&self, kind: &str, name: Text, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
         let category = category(kind)?;

@@ -207,7 +207,10 @@ impl Tensors {
         if layout.is(&self.strided) {
             return Ok(None);
         }
-        let parts = tensor.py().import("fathom.evaluate")?.call_method1("parts", (tensor,))?;
+        let parts = tensor
+            .py()
+            .import("fathom._doorway.values.evaluate")?
+            .call_method1("parts", (tensor,))?;
         let (parts, is_coalesced): (Vec<Bound<'py, PyAny>>, bool) = parts.extract()?;
         Ok((!parts.is_empty()).then_some((layout.unbind(), parts, is_coalesced)))
     }

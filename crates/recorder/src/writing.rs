@@ -14,8 +14,8 @@ use crate::describe::parameters;
 use crate::entry::{self, Entry};
 use crate::hash::Map;
 use crate::lock::lock;
+use crate::note_taker::NoteTaker;
 use crate::phantom::Phantom;
-use crate::scribe::Scribe;
 use crate::texts::Text;
 
 /// The writer of one card.
@@ -30,7 +30,7 @@ struct Cut<'a> {
     names: &'a Bound<'a, PyDict>,
 }
 
-impl Scribe {
+impl NoteTaker {
     fn with_writer<T>(
         &self,
         device: u16,
@@ -75,7 +75,7 @@ impl Scribe {
 }
 
 #[pymethods]
-impl Scribe {
+impl NoteTaker {
     /// Begins the recording of a card; `about` is a JSON object.
     fn open(&self, device: u16, path: PathBuf, about: Text) -> PyResult<()> {
         let writer = CardWriter::new(BufWriter::new(File::create(path)?), &about, device)?;

@@ -16,7 +16,7 @@ pub use table::TABLE;
 /// A change that may help, whatever the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// For people and JSON; of a lever, the name of its file in `python/fathom/levers` too.
+    /// For people and JSON; of a lever, the name of its file in `python/fathom/_doorway/levers` too.
     pub id: &'static str,
     /// How far it changes results.
     pub label: Label,

@@ -1,6 +1,6 @@
 //! The table of changes: levers in the order in which they are tried, then what is done by hand.
 //!
-//! A new lever is its row here and its file in `python/fathom/levers`.
+//! A new lever is its row here and its file in `python/fathom/_doorway/levers`.
 
 use super::{AsLever, Probe, Row, Stage};
 use crate::label::Label;

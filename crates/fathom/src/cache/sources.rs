@@ -1,4 +1,4 @@
-//! What the processes of a trial say they saw (`python/fathom/sources.py`), checked and put in order.
+//! What the processes of a trial say they saw (`python/fathom/_doorway/sources.py`), checked and put in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,6 +1,6 @@
 //! Trials: the same command again and again, with other words, variables and cards.
 //!
-//! A Python script is run by a warm process (`python/fathom/warm.py`) that has imported its libraries
+//! A Python script is run by a warm process (`python/fathom/_warm/server.py`) that has imported its libraries
 //! already and forks itself per trial; any other command starts cold. Two trials run at once. What a
 //! trial gives is what `fathom run` would give: the same files, read by the same code.
 
@@ -75,7 +75,7 @@ impl Trials {
         let server = apart.as_ref().and_then(|words| {
             let folder = place::temporary();
             let start = launch.command(&words.start, settings, &folder);
-            Server::start(start, &place::doorway().ok()?.join("warm.py"), &words.rest)
+            Server::start(start, &place::doorway().ok()?.join("_warm/server.py"), &words.rest)
         });
         Ok(Trials { launch, server, start: apart.map(|words| words.start), unread: None })
     }

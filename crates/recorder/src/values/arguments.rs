@@ -177,7 +177,7 @@ impl Argument {
             Argument::Sparse(layout, parts, size, is_coalesced) => {
                 let parts: Vec<_> = parts.iter().map(|number| tensors[*number].clone()).collect();
                 let whole = (layout, parts, PyTuple::new(py, size)?, *is_coalesced);
-                py.import("fathom.evaluate")?.call_method1("assembled", whole)?
+                py.import("fathom._doorway.values.evaluate")?.call_method1("assembled", whole)?
             }
             Argument::Device => cpu.clone(),
             Argument::Generator => py.None().into_bound(py),

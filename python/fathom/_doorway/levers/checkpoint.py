@@ -1,0 +1,72 @@
+"""Activation checkpointing of chosen modules: their activations are dropped and computed again in the backward pass.
+
+BatchNorm inside of them sees each batch twice. With the momentum m' = 1 - sqrt(1 - m) two updates by the same batch are
+what one was with m, so its running statistics stay those of the script but for rounding.
+"""
+
+import functools
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from ..file_owner import is_library
+from .moments import at_first_call
+
+CHANGE = """from torch.utils.checkpoint import checkpoint
+# for each module named here, where it is called:
+y = checkpoint(module, x, use_reentrant=False)
+# each BatchNorm inside of them: norm.momentum = 1 - (1 - norm.momentum) ** 0.5, for it sees each batch twice"""
+ABSENT = "none of the named modules was called with gradients"
+
+
+def apply(options, outcome):
+    changed, norms = [], {}
+
+    def act(modules):
+        for path in options["modules"]:
+            module = modules.get(path)
+            if module is None:
+                outcome.reason = f"there is no module `{path}`"
+                continue
+            changed.append(module)
+            norms.update({norm: norm.momentum for norm in module.modules() if is_updated(norm)})
+            note = functools.partial(outcome.took, path, of_class(module))
+            module.forward = outcome.party.replacing(module.forward, functools.partial(recomputed, note=note), path)
+
+        for norm, momentum in norms.items():
+            norm.momentum = 1 - (1 - momentum) ** 0.5
+            outcome.meets_batch_norm = True
+
+    undo = at_first_call(outcome, act)
+
+    def inverse():
+        undo()
+        for module in changed:
+            module.__dict__.pop("forward", None)
+        for norm, momentum in norms.items():
+            norm.momentum = momentum
+
+    return inverse
+
+
+def is_updated(module):
+    """Whether a module keeps running statistics of the batches it sees."""
+    is_norm = isinstance(module, torch.nn.modules.batchnorm._BatchNorm)
+    return is_norm and module.training and module.track_running_stats and module.momentum is not None
+
+
+def of_class(module):
+    """Where the module's forward pass is written, if the user wrote it."""
+    code = getattr(type(module).forward, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code and not is_library(code.co_filename) else None
+
+
+def recomputed(forward, note):
+    @functools.wraps(forward)
+    def checkpointed(*args, **kwargs):
+        if not torch.is_grad_enabled():
+            return forward(*args, **kwargs)
+        note()
+        return checkpoint(forward, *args, use_reentrant=False, **kwargs)
+
+    return checkpointed

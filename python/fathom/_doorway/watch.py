@@ -1,0 +1,417 @@
+"""Follows a training run from the outside: steps, phases, peaks, out-of-memory errors.
+
+Peaks are PyTorch's own statistics, read where phases meet: whatever phase raised a peak last is the
+phase of that peak. A phase gets its name when it ends, by what ended it: what runs up to a backward
+pass was a forward pass. Nothing is reset and no tensor is held, and the script sees what it would see
+without us. What was seen is written to the run's folder after steps and at exit. The recorder, if there is
+one, is told of each phase.
+"""
+
+import atexit
+import functools
+import os
+import sys
+import threading
+import time
+import traceback
+import weakref
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from .. import contract
+from . import border, functions
+from .recorder import script_history
+from .values import values
+from .border import guarded
+from .texts import as_json
+from .file_owner import is_library, is_ours
+
+PEAKS = ("allocated", "reserved", "requested")
+
+# After this many times the wanted steps of one optimizer, the others are not waited for.
+PATIENCE = 10
+
+# What was seen is written after a step, but no more often than this: a killed process loses no more.
+SECONDS = 0.25
+
+# A script that tries until it fits is refused many times: what was alive is noted the first times.
+RECORDED_REFUSALS = 3
+
+
+class Stopped(SystemExit):
+    """Ends the script after the wanted number of steps."""
+
+
+def total(device):
+    """All bytes that were ever allocated: the same in two runs whose tensors have the same sizes."""
+    return torch.cuda.memory_stats(device).get("allocated_bytes.all.allocated", 0)
+
+
+class Watch:
+    def __init__(self, folder, wanted_steps):
+        self.party = border.Party("steps and peaks may be missing from the report")
+        self.path = os.path.join(folder, contract.process_file(os.getpid())) if folder else None
+        self.pid = os.getpid()
+        self.wanted_steps = wanted_steps
+        self.recorder = None
+        self.writing = threading.Lock()
+        self.built = False  # whether a module has been called
+        self.in_phase = None  # backward, optimizer or saving while they run
+        self.is_evaluating = False  # whether the model was last called in evaluation mode
+        self.steps = {}  # optimizer id -> steps taken
+        self.known = set()  # ids of optimizers that hold parameters on the card
+        self.optimizers = weakref.WeakKeyDictionary()  # -> the thread that used it last
+        self.peaks = {}  # device -> {kind: {bytes, phase, step}}
+        self.refusals = []
+        self.end = None
+        self.stops = 0
+        self.written = 0.0  # when the file was
+
+    # -- peaks and phases -------------------------------------------------------------------------
+
+    @guarded
+    def measure(self, phase):
+        """The phase that ends here is given its name; peaks that rose since the last call are its own."""
+        for device in range(torch.cuda.device_count()):
+            stats = torch._C._cuda_memoryStats(device)
+            best = self.peaks.setdefault(device, {})
+            for kind in PEAKS:
+                peak = stats.get(f"{kind}_bytes", {}).get("all", {}).get("peak", 0)
+                if peak > best.get(kind, {"bytes": 0})["bytes"]:
+                    best[kind] = contract.moment(bytes=peak, phase=phase, step=self.steps_taken() + 1)
+        if self.recorder is not None:
+            self.recorder.end_region(phase, self.steps_taken() + 1)
+
+    def running(self):
+        """The name of the phase that has not ended yet, as far as it is known."""
+        if self.in_phase or not self.built:
+            return self.in_phase or "construction"
+        return "evaluation" if self.is_evaluating else "forward"
+
+    def steps_taken(self):
+        return max(self.steps.values(), default=0)
+
+    def moment(self):
+        return {"phase": self.running(), "step": self.steps_taken() + 1}
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def own_optimizers(self):
+        """Those of this thread, if several threads train: the gradients of others may be written at this moment."""
+        every = list(self.optimizers.items())
+        if len({thread for _, thread in every}) < 2:
+            return [optimizer for optimizer, _ in every]
+        others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
+        return [optimizer for optimizer, thread in every if thread not in others]
+
+    def parameters(self):
+        for optimizer in self.own_optimizers():
+            for group in optimizer.param_groups:
+                yield from group["params"]
+
+    def before_step(self, optimizer, *_):
+        self.known.add(id(optimizer))
+        self.optimizers[optimizer] = threading.get_ident()
+        self.measure("before optimizer" if self.built else "construction")
+        self.in_phase, self.is_evaluating = "optimizer", False
+        if values.get() is not None:
+            values.get().begin_step(optimizer)
+
+    def after_step(self, optimizer, *_):
+        self.measure("optimizer")
+        self.in_phase = None
+        if values.get() is not None:
+            values.get().end_step()
+        if self.recorder is not None:
+            self.recorder.end_step(optimizer, is_early=self.steps_taken() < 2)
+        self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
+        if time.monotonic() - self.written > SECONDS:
+            self.write()
+        if self.wanted_steps and self.is_enough():
+            self.stop()
+
+    def is_enough(self):
+        taken = [self.steps.get(known, 0) for known in self.known] or [0]
+        return min(taken) >= self.wanted_steps or max(taken) >= PATIENCE * self.wanted_steps
+
+    def stop(self):
+        self.end = contract.end(kind="stopped")
+        self.stops += 1
+        if self.recorder is not None:
+            self.recorder.end_last_step()
+        self.write()
+        # A script that swallows even SystemExit, or steps in a thread of its own, is ended directly.
+        if self.stops > 3 or threading.current_thread() is not threading.main_thread():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+        raise Stopped(0)
+
+    # -- what they call -----------------------------------------------------------------------------
+
+    def watch_modules(self):
+        """The first call of any module ends construction; the recorder wants to see every call."""
+        if self.recorder is not None:
+            self.recorder.watch_modules()
+        undo = self.party.around(torch.nn.Module, "__call__", before=lambda *_: self.first_call(undo))
+
+    def first_call(self, undo):
+        undo()
+        if not self.built:
+            self.measure("construction")
+            self.built = True
+            if values.get() is not None:
+                values.get().ledger.end_of_construction()
+
+    def model_called(self, model):
+        """A model in evaluation mode is evaluated, if it is one that an optimizer trains."""
+        is_evaluated = not model.training and any(id(p) in self.trained for p in model.parameters())
+        if is_evaluated != self.is_evaluating and not self.in_phase:
+            self.measure(self.running())
+            self.is_evaluating = is_evaluated
+
+    @property
+    def trained(self):
+        return {id(parameter) for parameter in self.parameters()}
+
+    def watch_backward(self):
+        def make(inner):
+            return lambda *args, **kwargs: values.run_backward(inner, args, kwargs, self.parameters)
+
+        owner, name = torch.autograd, "_engine_run_backward"
+        self.party.instead(owner, name, make)
+        self.party.around(owner, name, self.begin_backward, self.end_backward)
+
+    def begin_backward(self, args, _):
+        """Arguments are (roots, gradients, keep_graph, create_graph, …)."""
+        if is_traced():
+            return None
+        is_inner = self.in_phase == "backward"  # of a node that runs a backward pass of its own
+        if not is_inner:
+            self.is_evaluating = False
+            self.note_backward(args)
+            self.measure("forward")
+            self.built, self.in_phase = True, "backward"
+        return is_inner, self.recorder and self.recorder.backward, self.recorder and self.recorder.backward.begin(args[0])
+
+    def end_backward(self, begun, *_):
+        if begun is None:
+            return
+        is_inner, backward, entered = begun
+        if entered is not None:
+            backward.end(entered)
+        if not is_inner:
+            self.measure("backward")
+            self.in_phase = None
+
+    def note_backward(self, args):
+        if self.recorder is not None:
+            keeps_graph, makes_graph = map(bool, (*args, *4 * [False])[2:4])
+            where = user_frame(sys._getframe()) if keeps_graph else {}
+            self.recorder.note_graph_use(keeps_graph, makes_graph, f"{where.get('file', '?')}:{where.get('line', 0)}")
+
+    def watch_saving(self):
+        self.party.around(torch, "save", self.begin_saving, self.end_saving)
+
+    def begin_saving(self, *_):
+        self.measure(self.running())
+        self.in_phase = "saving"
+        return True
+
+    def end_saving(self, *_):
+        self.measure("saving")
+        self.in_phase = None
+
+    def watch_optimizers(self):
+        hooks = [
+            register_optimizer_step_pre_hook(self.party.callback(self.before_step)),
+            register_optimizer_step_post_hook(self.party.callback(self.after_step)),
+        ]
+        self.party.undo += [hook.remove for hook in hooks]
+        self.party.around(torch.optim.Optimizer, "__init__", after=self.optimizer_made)
+
+    def optimizer_made(self, _, args, kwargs, result, error):
+        if error is None:
+            optimizer = args[0]
+            self.optimizers[optimizer] = threading.get_ident()
+            if any(p.is_cuda for group in optimizer.param_groups for p in group["params"]):
+                self.known.add(id(optimizer))
+
+    def watch_resets(self):
+        """A script that resets PyTorch's peaks must not lose them for us."""
+        for name in ("_cuda_resetPeakMemoryStats", "_accelerator_resetPeakStats"):
+            if hasattr(torch._C, name):
+                self.party.around(torch._C, name, before=lambda *_: self.measure(self.running()))
+
+    def watch_refusals(self):
+        try:
+            torch._C._cuda_attach_out_of_memory_observer(self.party.callback(self.refused))
+        except RuntimeError:
+            pass  # the cudaMallocAsync backend has no observers; its errors are still seen at the end
+
+    def refused(self, device, tried, total, free):
+        self.measure(self.running())
+        if self.recorder is not None and len(self.refusals) < RECORDED_REFUSALS:
+            self.recorder.note_refusal()
+        self.refusals.append(
+            contract.refusal(
+                device=device,
+                tried_bytes=tried,
+                free_bytes=free,
+                phase=self.running(),
+                step=self.steps_taken() + 1,
+                steps_done=sum(self.steps.values()),
+                **user_frame(sys._getframe(0)),
+            )
+        )
+
+    def watch_end(self):
+        def make(inner):
+            def excepthook(kind, error, trace):
+                self.end_by(error)
+                inner(kind, error, without_ours(trace))
+
+            return excepthook
+
+        self.party.instead(sys, "excepthook", make)
+        atexit.register(self.party.callback(self.finish))
+
+    @guarded
+    def end_by(self, error):
+        self.end = describe(error)
+
+    def finish(self):
+        if os.getpid() != self.pid:
+            return
+        self.measure("evaluation" if self.is_evaluating else "after training" if self.steps else self.running())
+        if self.recorder is not None:
+            self.recorder.finish()
+        self.end = self.end or contract.end(kind="exit")
+        self.write()
+        if "fathom_warm" not in sys.modules:  # a trial ends without taking Python down
+            time.sleep(0.05)  # autograd's threads drop their last Python objects before Python ends, else they abort
+
+    # -- the file ---------------------------------------------------------------------------------
+
+    @guarded
+    def write(self):
+        if self.path is None or os.getpid() != self.pid:
+            return
+        with self.writing:
+            self.written = time.monotonic()
+            with open(self.path + ".new", "w", encoding="utf-8") as file:
+                file.write(as_json(self.summary()))
+            os.replace(self.path + ".new", self.path)
+
+    @functools.cached_property
+    def software(self):
+        return {
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "torch": str(torch.__version__),
+            "cuda": torch.version.cuda,
+            "cudnn": cudnn_version(),
+            "architectures": torch.cuda.get_arch_list(),
+        }
+
+    def summary(self):
+        devices = sorted(self.peaks.items())
+        return contract.process(
+            pid=self.pid,
+            **self.software,
+            steps=self.steps_taken(),
+            steps_of_all=sum(self.steps.values()),
+            devices=[contract.device(device=device, **peaks, total_bytes=total(device)) for device, peaks in devices],
+            refusals=self.refusals[-20:],
+            refusal_count=len(self.refusals),
+            decisions=values.decisions(),
+            faults=border.faults,
+            end=self.end,
+        )
+
+    def recording_ended(self):
+        """An error has ended it."""
+        self.recorder = functions.install().recorder = None
+
+    def withdraw(self):
+        """The block that was to be recorded has ended."""
+        self.recording_ended()
+        self.party.withdraw()
+
+
+def is_traced():
+    """Whether the compiler, or a fake tensor, only asks what a backward pass would do: nothing is on the card then."""
+    modes = torch._C._TorchDispatchModeKey.__members__.values()
+    return any(torch._C._get_dispatch_mode(mode) is not None for mode in modes)
+
+
+def cudnn_version():
+    try:
+        return torch.backends.cudnn.version() or 0
+    except RuntimeError:  # torch refuses a version older than its own
+        return 0
+
+
+def describe(error):
+    """How an uncaught exception ended the script."""
+    seen, link = set(), error
+    while link is not None and id(link) not in seen:
+        if isinstance(link, torch.cuda.OutOfMemoryError):
+            where = user_frame_of_traceback(link.__traceback__)
+            return contract.end(kind="out_of_memory", message=str(link), **where)
+        seen.add(id(link))
+        link = link.__cause__ or link.__context__
+    return contract.end(kind="exception", type=type(error).__name__, message=str(error)[:2000])
+
+
+def without_ours(trace):
+    """A traceback as it would be without us; also where it is printed as part of another error."""
+    first = last = None
+    while trace is not None:
+        if not is_ours(trace.tb_frame.f_code.co_filename):
+            if last is None:
+                first = trace
+            else:
+                last.tb_next = trace
+            last = trace
+        trace = trace.tb_next
+    if last is not None:
+        last.tb_next = None
+    return first
+
+
+def user_frame(frame):
+    """The innermost line of the user's own code."""
+    own = None
+    while frame is not None:
+        if not is_library(frame.f_code.co_filename):
+            own = {"file": frame.f_code.co_filename, "line": frame.f_lineno}
+            break
+        frame = frame.f_back
+    return own or {}
+
+
+def user_frame_of_traceback(trace):
+    frames = [f for f in traceback.extract_tb(trace) if not is_library(f.filename)]
+    return {"file": frames[-1].filename, "line": frames[-1].lineno} if frames else {}
+
+
+def install(folder=None, steps=0, is_recording=False):
+    """Watches this process from here on; what is seen is written to the folder."""
+    watch = Watch(folder, steps)
+    border.moment = watch.moment
+    # Other allocators keep no history.
+    if folder and is_recording and torch.cuda.get_allocator_backend() == "native":
+        from .recorder import recorder
+
+        watch.recorder = functions.install().recorder = recorder.Recorder(folder, watch)
+    else:
+        script_history.hide_frames(watch.party)
+    watch.watch_optimizers()
+    watch.watch_backward()
+    watch.watch_saving()
+    watch.watch_resets()
+    watch.watch_refusals()
+    watch.watch_end()
+    watch.watch_modules()
+    return watch
