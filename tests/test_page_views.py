@@ -224,3 +224,52 @@ def test_it_prints(small, look):
     assert page.locator("#timeline-canvas").is_visible() and page.locator("#table-body").is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert len(page.pdf()) > 10_000
+
+
+def test_a_timeline_without_a_story_keeps_still(small, look):
+    """As long as a story is unpacked: whatever is done to the empty chart, nothing fails and the address stays."""
+    page = look(small, hash="#a=100&b=900")
+    before = page.evaluate(
+        """() => {
+          Object.assign(fathom.timeline, { story: null, scale: null, cells: null, stripScale: null });
+          return JSON.stringify(fathom.state.now);
+        }"""
+    )
+    page.locator("#timeline-canvas").focus()
+    for key in ("ArrowLeft", "+", "p", "."):
+        page.keyboard.press(key)
+    page.mouse.move(*page.evaluate(CENTRE, "timeline-canvas"))
+    page.mouse.wheel(0, -300)
+    page.mouse.down()
+    page.mouse.move(*page.evaluate(CENTRE, "overview-canvas"), steps=3)
+    page.mouse.up()
+    page.mouse.down()
+    page.mouse.up()
+    page.locator("#zoom-in").click()
+    page.wait_for_timeout(80)
+    assert page.evaluate("JSON.stringify(fathom.state.now)") == before
+
+
+CENTRE = """id => {
+  const box = document.getElementById(id).getBoundingClientRect();
+  return [box.x + box.width / 2, box.y + box.height / 2];
+}"""
+
+
+def test_a_story_that_cannot_be_read_is_said(small, look):
+    page = look(small)
+    page.evaluate(
+        """() => {
+          fathom.contents.items.push({ ...fathom.contents.items[0] });
+          fathom.storyOf = () => Promise.reject(new Error("damaged"));
+          fathom.state.set({ item: 1 });
+        }"""
+    )
+    page.wait_for_timeout(80)
+    assert page.locator("#problem").inner_text() == "This browser could not read the page's data: damaged"
+
+
+def test_a_key_may_come_from_no_element(small, look):
+    page = look(small)
+    page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', { key: 't' }))")
+    assert page.evaluate("document.activeElement.id") == "timeline-canvas"

@@ -1,14 +1,21 @@
 // The stacked curves of a window, cell by cell. A cell is a power of two of ticks and begins at a multiple of it, so
 // that nothing flickers while the window moves; it is shown by the tick of it at which most is allocated.
 
+/** @import { DimensionName } from "../types" */
+/** @import { Banding, Story } from "./story.js" */
+/** @typedef {ReturnType<typeof emptyCells>} Cells */
+
 // Running sums of the bands, from a tick on.
 class Sums {
+  /** @param {Story} story @param {Banding} banding */
   constructor(story, banding) {
-    Object.assign(this, { story, banding });
+    this.story = story;
+    this.banding = banding;
     this.now = new Float64Array(banding.groups.length);
     this.total = 0;
   }
 
+  /** @param {number} life @param {1 | -1} sign */
   add(life, sign) {
     const { band, bytes, rounding } = this.banding;
     this.now[band[life]] += sign * bytes[life];
@@ -17,6 +24,7 @@ class Sums {
   }
 
   // One tick further.
+  /** @param {number} tick */
   step(tick) {
     const change = this.story.change[tick];
     if (change > 0) this.add(change - 1, 1);
@@ -25,6 +33,7 @@ class Sums {
 }
 
 // Cells one after the other: `sums` has the bands of the first cell, then those of the second.
+/** @param {number} size @param {number} first @param {number} count @param {number} bands */
 function emptyCells(size, first, count, bands) {
   return {
     size,
@@ -37,9 +46,11 @@ function emptyCells(size, first, count, bands) {
   };
 }
 
+/** @param {Story} story @param {DimensionName} name */
 function bucketCells(story, name) {
-  const { "bucket.shown": shown, ["bucket." + name]: bytes } = story.columns;
-  const bands = story.dimension(name).groups.length,
+  const shown = story.columns["bucket.shown"],
+    bytes = story.columns[/** @type {const} */ (`bucket.${name}`)];
+  const bands = story.groups(name).length,
     count = shown.length;
   const cells = emptyCells(story.header.bucket, 0, count, bands);
   cells.shown.set(shown);
@@ -53,6 +64,7 @@ function bucketCells(story, name) {
 }
 
 // Two cells become one: the higher is shown.
+/** @param {Cells} fine */
 function halve(fine) {
   const count = (fine.count + 1) >> 1,
     { bands } = fine;
@@ -69,6 +81,7 @@ function halve(fine) {
 }
 
 // From the story itself, for windows that are narrower than its buckets.
+/** @param {Story} story @param {DimensionName} name @param {number} from @param {number} to @param {number} size */
 function exactCells(story, name, from, to, size) {
   const banding = story.banding(name),
     bands = banding.groups.length;
@@ -94,9 +107,10 @@ function exactCells(story, name, from, to, size) {
 }
 
 // The sums at a tick: those of the bucket before it, and the ticks since.
+/** @param {Story} story @param {DimensionName} name @param {Sums} sums @param {number} tick */
 function sumsBefore(story, name, sums, tick) {
   const buckets = coarse(story, name, 0);
-  let row = story.rowAt(buckets.shown, tick);
+  const row = story.rowAt(buckets.shown, tick);
   if (row < 0) {
     for (const life of story.before) sums.add(life, 1);
     for (const life of story.before) if (story.freed[life] === 0) sums.add(life, -1);
@@ -109,14 +123,15 @@ function sumsBefore(story, name, sums, tick) {
 }
 
 // The buckets of a dimension, put together pairwise `level` times; made once.
+/** @param {Story} story @param {DimensionName} name @param {number} level */
 export function coarse(story, name, level) {
-  story.levels ??= {};
   const levels = (story.levels[name] ??= [bucketCells(story, name)]);
   while (levels.length <= level) levels.push(halve(levels[levels.length - 1]));
   return levels[level];
 }
 
 // The cells of a window that is this many pixels wide: each about one pixel, or one tick if those are wider.
+/** @param {Story} story @param {DimensionName} name @param {number} from @param {number} to @param {number} pixels */
 export function cellsOf(story, name, from, to, pixels) {
   const wanted = Math.max(1, (to - from) / Math.max(1, pixels));
   const { bucket } = story.header;
@@ -126,6 +141,7 @@ export function cellsOf(story, name, from, to, pixels) {
 }
 
 // Steps of a few pixels would beat against the cells: then a cell takes two whole steps, and shows their peak.
+/** @param {Story} story @param {number} wanted */
 function wholeSteps(story, wanted) {
   const { "span.step": steps, "span.from": from } = story.columns;
   const count = steps.length ? steps[steps.length - 1] - steps[0] : 0;
@@ -134,6 +150,7 @@ function wholeSteps(story, wanted) {
 }
 
 // The bands at one tick.
+/** @param {Story} story @param {DimensionName} name @param {number} tick */
 export function bandsAt(story, name, tick) {
   const sums = new Sums(story, story.banding(name));
   sumsBefore(story, name, sums, tick);
@@ -141,6 +158,8 @@ export function bandsAt(story, name, tick) {
 }
 
 // Bytes of the lives that count, at the shown tick of each cell; from a tick on at which they are known.
+/** @param {Story} story @param {(life: number) => unknown} counts @param {Cells} cells @param {number} tick
+ *  @param {number} sum */
 function sumAtCells(story, counts, cells, tick, sum) {
   const values = new Float64Array(cells.count);
   for (let cell = 0; cell < cells.count; cell++) {
@@ -155,6 +174,7 @@ function sumAtCells(story, counts, cells, tick, sum) {
 }
 
 // Bytes of kinds that are marked, over the whole recording; windows begin in the middle of it.
+/** @param {Story} story @param {Uint8Array} marked */
 export function markedBytes(story, marked) {
   let sum = 0;
   for (const life of story.before) if (marked[story.kind[life]] && story.freed[life] > 0) sum += story.block[life];
@@ -163,6 +183,7 @@ export function markedBytes(story, marked) {
 }
 
 // The same for the cells of a window, from the bucket before it on.
+/** @param {Story} story @param {Uint8Array} marked @param {Float64Array} whole @param {Cells} cells */
 export function markedCells(story, marked, whole, cells) {
   const buckets = coarse(story, "category", 0);
   if (cells.size >= buckets.size)
@@ -174,6 +195,7 @@ export function markedCells(story, marked, whole, cells) {
 
 // Which life lies at a height of a band's part of the stack. High blocks lie at the bottom of their band in the order
 // of birth, the others on top of them, so that what is drawn and what is found agree.
+/** @param {Story} story @param {DimensionName} name @param {number} tick @param {number} band @param {number} height */
 export function lifeAt(story, name, tick, band, height) {
   const { band: bands, bytes } = story.banding(name);
   const tall = tallSet(story),
@@ -192,10 +214,11 @@ export function lifeAt(story, name, tick, band, height) {
 }
 
 // What lies below a life in its band, in bytes, at the shown tick of each cell from the first on.
+/** @param {Story} story @param {DimensionName} name @param {number} life @param {Cells} cells @param {number} first */
 export function belowCells(story, name, life, cells, first) {
   const { band, bytes } = story.banding(name),
     tall = tallSet(story);
-  const isBelow = (other) =>
+  const isBelow = (/** @type {number} */ other) =>
     band[other] === band[life] && (tall[other] > tall[life] || (tall[other] === tall[life] && other < life));
   const values = new Float64Array(cells.count);
   let tick = cells.shown[first],
@@ -212,6 +235,7 @@ export function belowCells(story, name, life, cells, first) {
   return values;
 }
 
+/** @param {Story} story */
 export function tallSet(story) {
   if (!story.tall) {
     story.tall = new Uint8Array(story.count);

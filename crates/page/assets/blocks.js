@@ -1,12 +1,20 @@
 // Single blocks inside the bands: thin edges of the high ones, and the outline of the one under the pointer.
 
 import { belowCells } from "./bands.js";
-import { visibleCells } from "./curve.js";
+import { edgesOf, visibleCells } from "./curve.js";
+
+/** @import { DimensionName } from "../types" */
+/** @import { Cells } from "./bands.js" */
+/** @import { Theme } from "./colours.js" */
+/** @import { Scale } from "./curve.js" */
+/** @import { Context } from "./dom.js" */
+/** @import { Story } from "./story.js" */
 
 // Blocks lower than this are not told apart.
 const LEAST_PIXELS = 3;
 
 // Bottoms of the bands in a cell.
+/** @param {Cells} cells @param {number} cell */
 function bandBottoms(cells, cell) {
   const bottoms = new Float64Array(cells.bands);
   for (let band = 1; band < cells.bands; band++)
@@ -14,6 +22,8 @@ function bandBottoms(cells, cell) {
   return bottoms;
 }
 
+/** @param {Context} context @param {Scale} scale @param {Story} story @param {DimensionName} name @param {Cells} cells
+ *  @param {Theme} theme */
 export function drawBlocks(context, scale, story, name, cells, theme) {
   const banding = story.banding(name);
   const perPixel = scale.top / scale.plotHeight;
@@ -29,9 +39,7 @@ export function drawBlocks(context, scale, story, name, cells, theme) {
   for (let cell = first; cell <= last; cell++) {
     const tick = cells.shown[cell],
       heights = bandBottoms(cells, cell);
-    const begin = (cells.first + cell) * cells.size;
-    const left = Math.max(scale.left, scale.x(begin)),
-      right = Math.min(scale.left + scale.plotWidth, scale.x(begin + cells.size));
+    const [left, right] = edgesOf(cells, scale, cell);
     for (const life of lives) {
       if (story.born[life] > tick) break;
       if (tick >= story.freed[life]) continue;
@@ -48,6 +56,8 @@ export function drawBlocks(context, scale, story, name, cells, theme) {
 }
 
 // The outline of a life over the cells of the window.
+/** @param {Context} context @param {Scale} scale @param {Story} story @param {DimensionName} name @param {Cells} cells
+ *  @param {number} life @param {Theme} theme */
 export function drawLife(context, scale, story, name, cells, life, theme) {
   const { band: bands, bytes } = story.banding(name);
   const [start, last] = visibleCells(cells, scale);

@@ -2,6 +2,8 @@
 // Design" (2002, revised 2008; jfly.uni-koeln.de/color). Their darker shades and greys follow where there are more
 // bands than colours. Each band has its name beside it: no meaning hangs on colour alone.
 
+import { byId } from "./dom.js";
+
 export const OKABE_ITO = {
   orange: "#e69f00",
   sky: "#56b4e9",
@@ -13,6 +15,7 @@ export const OKABE_ITO = {
 };
 const { orange, sky, green, yellow, blue, vermilion, purple } = OKABE_ITO;
 
+/** @type {Record<string, string>} */
 const OF_CATEGORY = {
   weights: blue,
   gradients: sky,
@@ -33,6 +36,7 @@ const OF_CATEGORY = {
 // For bands without a meaning of their own; the first and the last are for what is left.
 const IN_ORDER = [blue, orange, green, sky, vermilion, purple, yellow, "#004a73", "#8f6300", "#00664b"];
 
+/** @param {string} name @param {string[]} groups */
 export function bandColours(name, groups) {
   if (name === "category") return groups.map(categoryColour);
   return groups.map((_, index) => {
@@ -42,19 +46,22 @@ export function bandColours(name, groups) {
   });
 }
 
+/** @param {string} name */
 export function categoryColour(name) {
   return OF_CATEGORY[String(name).replaceAll("_", " ")] ?? "#6e7681";
 }
 
 // A node of a tree: by its category, or by its branch where nobody named anything.
+/** @param {{ category: string, branch?: number }} node */
 export function nodeColour(node) {
   if (node.category !== "unknown" || node.branch === undefined) return categoryColour(node.category);
   return IN_ORDER[node.branch % IN_ORDER.length];
 }
 
 // Black or white, whichever is read better on a colour (the W3C's relative luminance).
+/** @param {string} colour */
 export function inkOn(colour) {
-  const part = (at) => {
+  const part = (/** @type {number} */ at) => {
     const value = parseInt(colour.slice(at, at + 2), 16) / 255;
     return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   };
@@ -63,13 +70,19 @@ export function inkOn(colour) {
 }
 
 // The theme's own colours, for drawing.
+/** @typedef {ReturnType<typeof themeColours>} Theme */
 export function themeColours() {
-  const probe = document.getElementById("probe");
-  const read = (name) => {
+  const probe = byId("probe");
+  const read = (/** @type {string} */ name) => {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  return Object.fromEntries(
-    ["paper", "ink", "soft", "line", "wash", "alarm", "good"].map((name) => [name, read(name)]),
-  );
+  return {
+    paper: read("paper"),
+    ink: read("ink"),
+    soft: read("soft"),
+    line: read("line"),
+    wash: read("wash"),
+    alarm: read("alarm"),
+  };
 }

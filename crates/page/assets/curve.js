@@ -2,41 +2,81 @@
 
 import { axisSteps, axisText, countText } from "./format.js";
 
+/** @import { Cells } from "./bands.js" */
+/** @import { Theme } from "./colours.js" */
+/** @import { Context } from "./dom.js" */
+/** @import { Story } from "./story.js" */
+
 // From ticks and bytes to pixels. The plot leaves room for the axis on the left and for phases on top.
 export class Scale {
+  /** @param {number} width @param {number} height @param {number} from @param {number} to @param {number} top */
   constructor(width, height, from, to, top) {
-    Object.assign(this, { width, height, from, to, top });
+    this.width = width;
+    this.height = height;
+    this.from = from;
+    this.to = to;
+    this.top = top;
     this.left = width < 520 ? 46 : 64;
+    this.plotWidth = Math.max(1, width - this.left - 8);
     this.head = 34;
     this.foot = 20;
-    this.plotWidth = Math.max(1, width - this.left - 8);
     this.plotHeight = height - this.head - this.foot;
   }
 
+  // Other room above and below the plot.
+  /** @param {number} head @param {number} foot */
+  withRoom(head, foot) {
+    this.head = head;
+    this.foot = foot;
+    this.plotHeight = this.height - head - foot;
+    return this;
+  }
+
+  get right() {
+    return this.left + this.plotWidth;
+  }
+
+  get bottom() {
+    return this.head + this.plotHeight;
+  }
+
+  /** @param {number} tick */
   x(tick) {
     return this.left + ((tick - this.from) / (this.to - this.from)) * this.plotWidth;
   }
 
+  /** @param {number} bytes */
   y(bytes) {
     return this.head + this.plotHeight * (1 - bytes / this.top);
   }
 
+  /** @param {number} x */
   tick(x) {
     return this.from + ((x - this.left) / this.plotWidth) * (this.to - this.from);
   }
 
+  /** @param {number} y */
   bytes(y) {
     return (1 - (y - this.head) / this.plotHeight) * this.top;
   }
 }
 
 // The cells that a window shows, first and last.
+/** @param {Cells} cells @param {Scale} scale */
 export function visibleCells(cells, scale) {
   const first = Math.max(0, Math.floor(scale.from / cells.size) - cells.first);
   const last = Math.min(cells.count - 1, Math.floor(scale.to / cells.size) - cells.first);
   return [first, last];
 }
 
+// From where to where a cell goes on the picture, as far as the plot has room.
+/** @param {Cells} cells @param {Scale} scale @param {number} cell */
+export function edgesOf(cells, scale, cell) {
+  const begin = (cells.first + cell) * cells.size;
+  return [Math.max(scale.left, scale.x(begin)), Math.min(scale.right, scale.x(begin + cells.size))];
+}
+
+/** @param {Context} context @param {Scale} scale @param {Cells} cells @param {string[]} colours */
 export function drawBands(context, scale, cells, colours) {
   const [first, last] = visibleCells(cells, scale);
   const width = Math.max(0, last - first + 1),
@@ -61,13 +101,13 @@ export function drawBands(context, scale, cells, colours) {
 }
 
 // One edge of a band as steps, forwards or backwards.
+/** @param {Context} context @param {Scale} scale @param {Cells} cells @param {number} first
+ *  @param {Float64Array} heights @param {1 | -1} direction */
 function trace(context, scale, cells, first, heights, direction) {
   const count = heights.length;
   for (let step = 0; step < count; step++) {
     const cell = direction > 0 ? step : count - 1 - step;
-    const begin = (cells.first + first + cell) * cells.size;
-    const left = Math.max(scale.left, scale.x(begin)),
-      right = Math.min(scale.left + scale.plotWidth, scale.x(begin + cells.size));
+    const [left, right] = edgesOf(cells, scale, first + cell);
     const y = scale.y(heights[cell]);
     context.lineTo(direction > 0 ? left : right, y);
     context.lineTo(direction > 0 ? right : left, y);
@@ -75,6 +115,8 @@ function trace(context, scale, cells, first, heights, direction) {
 }
 
 // A line of one number for each cell, and what is below it if a fill is given.
+/** @param {Context} context @param {Scale} scale @param {Cells} cells @param {Float64Array} heights
+ *  @param {string} stroke @param {string | CanvasPattern | null} fill */
 export function drawSteps(context, scale, cells, heights, stroke, fill) {
   const [first, last] = visibleCells(cells, scale);
   if (last < first) return;
@@ -90,17 +132,18 @@ export function drawSteps(context, scale, cells, heights, stroke, fill) {
   context.fill();
 }
 
+/** @param {Context} context @param {Scale} scale @param {Story} story @param {string} colour */
 export function drawReserved(context, scale, story, colour) {
   const { "reserved.tick": ticks, "reserved.bytes": bytes } = story.columns;
   const first = Math.max(0, story.rowAt(ticks, scale.from));
   // Flat lines are sharp in the middle of a pixel.
-  const sharp = (bytes) => Math.round(scale.y(bytes)) + 0.5;
+  const sharp = (/** @type {number} */ bytes) => Math.round(scale.y(bytes)) + 0.5;
   context.beginPath();
   let lastX = -Infinity,
     low = 0,
     high = 0;
   for (let row = first; row < ticks.length && (row === first || ticks[row - 1] <= scale.to); row++) {
-    const x = Math.max(scale.left, Math.min(scale.x(ticks[row]), scale.left + scale.plotWidth)),
+    const x = Math.max(scale.left, Math.min(scale.x(ticks[row]), scale.right)),
       y = sharp(bytes[row]);
     // Many changes within a pixel are one stroke up and down.
     if (x - lastX < 0.5) {
@@ -113,13 +156,14 @@ export function drawReserved(context, scale, story, colour) {
     [lastX, low, high] = [x, y, y];
   }
   const row = Math.max(0, story.rowAt(ticks, scale.to));
-  context.lineTo(scale.left + scale.plotWidth, sharp(bytes[row] ?? 0));
+  context.lineTo(scale.right, sharp(bytes[row] ?? 0));
   context.strokeStyle = colour;
   context.lineWidth = 1.2;
   context.setLineDash([]);
   context.stroke();
 }
 
+/** @param {Context} context @param {Scale} scale @param {Theme} theme */
 export function drawAxes(context, scale, theme) {
   context.font = "12px system-ui, sans-serif";
   context.textBaseline = "middle";
@@ -130,7 +174,7 @@ export function drawAxes(context, scale, theme) {
     context.strokeStyle = theme.line;
     context.beginPath();
     context.moveTo(scale.left, y);
-    context.lineTo(scale.left + scale.plotWidth, y);
+    context.lineTo(scale.right, y);
     context.stroke();
     context.fillStyle = theme.soft;
     context.fillText(axisText(bytes), scale.left - 6, y);
@@ -140,7 +184,7 @@ export function drawAxes(context, scale, theme) {
   context.textAlign = "left";
   context.fillText(countText(Math.max(0, scale.from)), scale.left, y);
   context.textAlign = "right";
-  context.fillText(countText(Math.max(scale.from, scale.to - 1)), scale.left + scale.plotWidth, y);
+  context.fillText(countText(Math.max(scale.from, scale.to - 1)), scale.right, y);
   if (scale.plotWidth > 360) {
     context.textAlign = "center";
     context.fillText("allocations and frees, in order", scale.left + scale.plotWidth / 2, y);
@@ -148,6 +192,8 @@ export function drawAxes(context, scale, theme) {
 }
 
 // A text that stays readable on lines and bands: paper around its letters.
+/** @param {Context} context @param {string} text @param {number} x @param {number} y @param {Theme} theme
+ *  @param {string} ink */
 export function haloText(context, text, x, y, theme, ink) {
   context.strokeStyle = theme.paper;
   context.lineWidth = 4;
@@ -159,6 +205,7 @@ export function haloText(context, text, x, y, theme, ink) {
 }
 
 // The card's limit, or a note where it is if it lies above the picture. On the left, where runs begin, there is room.
+/** @param {Context} context @param {Scale} scale @param {number} limit @param {Theme} theme */
 export function drawLimit(context, scale, limit, theme) {
   const y = scale.y(limit);
   context.fillStyle = theme.alarm;
@@ -174,7 +221,7 @@ export function drawLimit(context, scale, limit, theme) {
   context.setLineDash([6, 4]);
   context.beginPath();
   context.moveTo(scale.left, y);
-  context.lineTo(scale.left + scale.plotWidth, y);
+  context.lineTo(scale.right, y);
   context.stroke();
   context.setLineDash([]);
   haloText(context, text, scale.left + 6, y + 15, theme, theme.alarm);

@@ -3,6 +3,9 @@
 import { bytesText, countText } from "./format.js";
 import { NEVER } from "./story.js";
 
+/** @import { About, Story } from "./story.js" */
+
+/** @param {Story} story @param {number} life */
 export function detailsOf(story, life) {
   const about = story.about(story.kind[life]);
   const asked = story.asked[life],
@@ -23,6 +26,7 @@ export function detailsOf(story, life) {
 
 // `module:encoder.fc`, `line:train.py:12`, `operator:…`, `category:…`, `name:…`: which kinds of a story it means. A
 // module means what is below it too; several lines are conditions that all hold.
+/** @param {Story} story @param {string} mark */
 export function markedKinds(story, mark) {
   const count = story.columns["kind.module"].length;
   const marked = new Uint8Array(count);
@@ -36,15 +40,17 @@ export function markedKinds(story, mark) {
   return marked;
 }
 
+/** @param {Story} story @param {number} kind @param {About} about @param {string} field @param {string} wanted */
 function matches(story, kind, about, field, wanted) {
   if (field === "module") return isModule(about.module, wanted);
   if (field === "line") return about.place === wanted || callsThrough(story, kind, wanted);
   if (field === "file") return about.file === wanted || about.file.endsWith("/" + wanted);
   if (field === "category") return about.category === wanted.replaceAll("_", " ");
-  return about[field] !== undefined && String(about[field]) === wanted;
+  return field in about && String(about[/** @type {keyof About} */ (field)]) === wanted;
 }
 
 // A module, or one below it. `layers.{0-11}.attn` is any of them, and `attn …` stands for several of no common name.
+/** @param {string} path @param {string} wanted */
 export function isModule(path, wanted) {
   if (wanted.endsWith(" …")) return true;
   if (wanted === "" || !/\{[\d,…-]+\}/.test(wanted))
@@ -56,15 +62,13 @@ export function isModule(path, wanted) {
   );
 }
 
+/** @param {Story} story @param {number} kind @param {string} wanted */
 function callsThrough(story, kind, wanted) {
-  const { "place.caller": caller, "place.file": file, "place.line": line } = story.columns;
-  for (let row = story.columns["kind.place"][kind] - 1; row >= 0; row = caller[row] - 1) {
-    if (story.text(file[row]) + ":" + line[row] === wanted) return true;
-  }
-  return false;
+  return story.placesOf(kind).some((row) => story.lineText(row) === wanted);
 }
 
 // `module encoder.fc` for people.
+/** @param {string} mark */
 export function markText(mark) {
   return mark
     .split("\n")

@@ -2,18 +2,22 @@
 // operator or a tensor can be marked in the timeline.
 
 import { byId, make, refill } from "./dom.js";
-import { bytesText, countText, placeText, plainWords } from "./format.js";
+import { bytesText, countText, placeText, plainWords, tensorText } from "./format.js";
+
+/** @import { AnyReport } from "../types/either" */
+/** @import { Finding } from "../types" */
+/** @import { State } from "./state.js" */
+
+// Reports may have been changed by hand: evidence and remedies can be anything.
+/** @typedef {Record<string, any>} Fields */
 
 const MARKABLE = ["module", "operator", "category", "name"];
 
-// `float32[2, 3]`, or nothing.
-function tensorText(value) {
-  return value.dtype && Array.isArray(value.shape) ? `${value.dtype}[${value.shape.join(", ")}]` : "";
-}
-
 // What a piece of evidence marks; empty if it names nothing that is drawn.
-export function evidenceMark(evidence) {
-  if (!evidence || typeof evidence !== "object") return "";
+/** @param {unknown} piece */
+export function evidenceMark(piece) {
+  if (!piece || typeof piece !== "object") return "";
+  const evidence = /** @type {Fields} */ (piece);
   const words = MARKABLE.filter((name) => typeof evidence[name] === "string" && evidence[name]).map(
     (name) => `${name}:${evidence[name]}`,
   );
@@ -27,9 +31,10 @@ export function evidenceMark(evidence) {
 const SAID = ["change", "title", "text", "what", "explanation", "label"];
 
 // Any value in words: texts as they are, objects as `name value` pairs, bytes in units.
-export function valueText(value, name) {
+/** @param {unknown} value @returns {string} */
+export function valueText(value, name = "") {
   if (value === null || value === undefined) return "";
-  if (typeof value === "number" && /bytes/.test(name ?? "")) return bytesText(value);
+  if (typeof value === "number" && /bytes/.test(name)) return bytesText(value);
   if (Array.isArray(value))
     return value
       .map((part) => valueText(part, name))
@@ -37,7 +42,7 @@ export function valueText(value, name) {
       .join(", ");
   if (typeof value !== "object") return String(value);
   // An id is for programs: it is left out.
-  const { bytes, count, dtype, shape, file, line, id, ...rest } = value;
+  const { bytes, count, dtype, shape, file, line, id: _, ...rest } = /** @type {Fields} */ (value);
   const first = [
     bytes === undefined ? "" : bytesText(bytes),
     count > 1 ? `${countText(count)} ×` : "",
@@ -55,6 +60,7 @@ export function valueText(value, name) {
   return [first, ...said, ...pairs, placeText(file, line)].filter(Boolean).join(" · ");
 }
 
+/** @param {AnyReport} report @param {State} state */
 export function showFindings(report, state) {
   const findings = report.findings ?? [];
   byId("findings").hidden = !findings.length;
@@ -65,6 +71,7 @@ export function showFindings(report, state) {
 }
 
 // One line each; the first is the largest cause, and open.
+/** @param {Finding} finding @param {boolean} isOpen @param {State} state */
 function findingArticle(finding, isOpen, state) {
   const evidence = [finding.evidence ?? []].flat().map((piece) => {
     const mark = evidenceMark(piece);
@@ -106,6 +113,7 @@ function findingArticle(finding, isOpen, state) {
   );
 }
 
+/** @param {State} state @param {string} mark */
 function showMark(state, mark) {
   state.set({ mark });
   byId("timeline").scrollIntoView({ block: "start" });

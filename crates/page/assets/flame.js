@@ -2,11 +2,20 @@
 
 import { bytesText, fitText } from "./format.js";
 import { inkOn, nodeColour } from "./colours.js";
+import { emptyPaper } from "./treemap.js";
 
+/** @import { Theme } from "./colours.js" */
+/** @import { Context, Size } from "./dom.js" */
+/** @import { IsMarked, Tile } from "./treemap.js" */
+/** @import { TreeNode } from "./trees.js" */
+
+// Pixels.
 export const ROW = 22;
+// Rows.
 const DEEPEST = 40;
 
 // How many rows a tree needs, at least as wide as can be seen.
+/** @param {TreeNode} tree @param {number} least @returns {number} */
 export function depthOf(tree, least) {
   const deepest = tree.list
     .filter((child) => child.bytes >= least)
@@ -14,12 +23,13 @@ export function depthOf(tree, least) {
   return Math.min(DEEPEST, 1 + deepest);
 }
 
+// Draws a tree; gives the flames that were drawn, the outer before the inner.
+/** @param {Context} context @param {Size} size @param {TreeNode} tree @param {Theme} theme @param {IsMarked} marked */
 export function drawFlame(context, size, tree, theme, marked) {
+  /** @type {Tile[]} */
   const drawn = [];
-  context.fillStyle = theme.paper;
-  context.fillRect(0, 0, size.width, size.height);
-  context.textBaseline = "middle";
-  context.textAlign = "left";
+  emptyPaper(context, size, theme);
+  /** @param {TreeNode} node @param {number} x @param {number} depth @param {number} width */
   const place = (node, x, depth, width) => {
     if (width < 0.7 || depth >= DEEPEST) return;
     const box = { x, y: depth * ROW, width, height: ROW };

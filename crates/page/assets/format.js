@@ -5,6 +5,7 @@ const KIB = 1024,
   GIB = MIB * 1024;
 
 // `12.34 GiB`, `820.0 MiB`, `512 B`: as `report::bytes::text` writes them.
+/** @param {number} bytes */
 export function bytesText(bytes) {
   if (bytes >= GIB) return (bytes / GIB).toFixed(2) + " GiB";
   if (bytes >= MIB) return (bytes / MIB).toFixed(1) + " MiB";
@@ -13,11 +14,13 @@ export function bytesText(bytes) {
 }
 
 // `1,234,567`
+/** @param {number} count */
 export function countText(count) {
   return String(Math.round(count)).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
 // `82 %`, `<1 %`
+/** @param {number} part @param {number} whole */
 export function percentText(part, whole) {
   if (!(whole > 0)) return "";
   const percent = (100 * part) / whole;
@@ -26,6 +29,7 @@ export function percentText(part, whole) {
 }
 
 // Heights for the lines of an axis: at most `most` of them up to `top`, one, two or five of a binary unit apart.
+/** @param {number} top @param {number} most */
 export function axisSteps(top, most) {
   if (!(top > 0)) return [0];
   const unit = top >= GIB ? GIB : top >= MIB ? MIB : top >= KIB ? KIB : 1;
@@ -39,36 +43,46 @@ export function axisSteps(top, most) {
 }
 
 // An axis has room for little: `8 GiB`, `2.5 GiB`.
+/** @param {number} bytes */
 export function axisText(bytes) {
-  const unit = [
-    [GIB, "GiB"],
-    [MIB, "MiB"],
-    [KIB, "KiB"],
-  ].find(([size]) => bytes >= size);
-  return unit ? parseFloat((bytes / unit[0]).toFixed(2)) + " " + unit[1] : bytes + " B";
+  const units = { GiB: GIB, MiB: MIB, KiB: KIB };
+  for (const [unit, size] of Object.entries(units))
+    if (bytes >= size) return `${parseFloat((bytes / size).toFixed(2))} ${unit}`;
+  return bytes + " B";
 }
 
 // The end of a path, which tells most; some are of Windows.
+/** @param {string} path */
 export function lastPart(path, parts = 1) {
   return path.split(/[\\/]/).slice(-parts).join("/");
 }
 
 // `before_optimizer` is written `before optimizer`.
+/** @param {string} name */
 export function plainWords(name) {
   return String(name).replaceAll("_", " ");
 }
 
 // `backward, step 3`, as far as it is known.
+/** @param {string | null | undefined} phase @param {number | null | undefined} step */
 export function whenText(phase, step) {
   return [phase ? plainWords(phase) : "", step ? "step " + step : ""].filter(Boolean).join(", ");
 }
 
 // `train.py:12`, or nothing.
+/** @param {string | null | undefined} file @param {number | null | undefined} line */
 export function placeText(file, line) {
   return file ? file + ":" + line : "";
 }
 
+// `float32[2, 3]`, or nothing.
+/** @param {{ dtype?: string | null, shape?: number[] | null }} tensor */
+export function tensorText({ dtype, shape }) {
+  return dtype && Array.isArray(shape) ? `${dtype}[${shape.join(", ")}]` : "";
+}
+
 // As many letters as fit into a width, of a text that is drawn with this context.
+/** @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
 export function fitText(context, text, width) {
   if (context.measureText(text).width <= width) return text;
   let low = 0,

@@ -4,13 +4,28 @@ import { byId, hideTip, showTip } from "./dom.js";
 import { bytesText, countText } from "./format.js";
 import { detailsOf } from "./details.js";
 
+/** @import { State } from "./state.js" */
+/** @import { Timeline } from "./timeline.js" */
+/** @typedef {{ x: number, y: number }} Place */
+
 // Below this a press is a click.
 const CLICK_PIXELS = 4;
 
 export class Gestures {
+  /** @param {Timeline} timeline @param {State} state */
   constructor(timeline, state) {
-    Object.assign(this, { timeline, state, pointers: new Map(), brushing: false });
-    const { canvas, strip } = timeline;
+    this.timeline = timeline;
+    this.state = state;
+    this.isBrushing = false;
+    // Fingers and buttons that are down, and how the first of them began.
+    /** @type {Map<number, Place>} */
+    this.pointers = new Map();
+    this.start = { x: 0, y: 0, window: [0, 1], isBrush: false, hasMoved: false };
+    this.listen();
+  }
+
+  listen() {
+    const { canvas, strip } = this.timeline;
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     canvas.addEventListener("pointerdown", (event) => this.press(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
@@ -19,26 +34,30 @@ export class Gestures {
     canvas.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && this.leave());
     canvas.addEventListener("keydown", (event) => this.key(event));
     canvas.addEventListener("dblclick", () => this.reset());
-    strip.addEventListener("pointerdown", (event) => this.stripMove(event, true));
-    strip.addEventListener("pointermove", (event) => event.buttons && this.stripMove(event, false));
+    strip.addEventListener("pointerdown", (event) => this.stripMove(event));
+    strip.addEventListener("pointermove", (event) => event.buttons && this.stripMove(event));
   }
 
-  // A new window; `moving` leaves out detail until it rests.
+  // A new window. Until there is a story there is nothing to look at, and the address keeps what it says.
+  /** @param {number} from @param {number} to */
   look(from, to) {
+    if (!this.timeline.story) return;
     const all = this.timeline.length();
     const width = Math.min(all, Math.max(4, to - from));
     const begin = Math.min(Math.max(0, from), all - width);
-    this.timeline.moving = true;
-    const whole = width >= all;
-    this.state.set({ from: whole ? null : begin, to: whole ? null : begin + width });
+    this.timeline.isMoving = true;
+    const isWhole = width >= all;
+    this.state.set({ from: isWhole ? null : begin, to: isWhole ? null : begin + width });
   }
 
+  /** @param {number} factor @param {number} [centre] */
   zoom(factor, centre) {
     const [from, to] = this.timeline.window();
     const middle = centre ?? (from + to) / 2;
     this.look(middle - (middle - from) * factor, middle + (to - middle) * factor);
   }
 
+  /** @param {number} share */
   pan(share) {
     const [from, to] = this.timeline.window();
     this.look(from + (to - from) * share, to + (to - from) * share);
@@ -49,76 +68,89 @@ export class Gestures {
   }
 
   // A page is scrolled with the wheel too: the chart takes it when it was clicked, or with Ctrl.
+  /** @param {WheelEvent} event */
   wheel(event) {
+    const { scale } = this.timeline;
     const isOurs = event.ctrlKey || event.metaKey || document.activeElement === this.timeline.canvas;
     const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
-    if (!isOurs && !sideways) return;
+    if (!scale || (!isOurs && !sideways)) return;
     event.preventDefault();
     const delta = event.deltaMode === 1 ? 16 : 1;
-    if (sideways) this.pan(((event.deltaX || event.deltaY) * delta) / this.timeline.scale.plotWidth);
-    else this.zoom(Math.exp(event.deltaY * delta * 0.0015), this.timeline.scale.tick(this.place(event).x));
+    if (sideways) this.pan(((event.deltaX || event.deltaY) * delta) / scale.plotWidth);
+    else this.zoom(Math.exp(event.deltaY * delta * 0.0015), scale.tick(this.place(event).x));
   }
 
+  /** @param {MouseEvent} event @returns {Place} */
   place(event) {
     const box = this.timeline.canvas.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   }
 
+  /** @param {PointerEvent} event */
   press(event) {
     if (event.button) return;
     this.timeline.canvas.setPointerCapture(event.pointerId);
     const { x, y } = this.place(event);
     this.pointers.set(event.pointerId, { x, y });
-    this.start = { x, y, window: this.timeline.window(), moved: false, brush: event.shiftKey || this.brushing };
+    const isBrush = event.shiftKey || this.isBrushing;
+    this.start = { x, y, window: this.timeline.window(), isBrush, hasMoved: false };
     hideTip();
   }
 
+  /** @param {PointerEvent} event */
   move(event) {
-    const at = this.place(event);
+    const at = this.place(event),
+      { start } = this;
     if (!this.pointers.has(event.pointerId)) {
       if (event.pointerType === "mouse") this.hover(event, at);
       return;
     }
     if (this.pointers.size === 2) return this.pinch(event, at);
     this.pointers.set(event.pointerId, at);
-    if (Math.abs(at.x - this.start.x) > CLICK_PIXELS) this.start.moved = true;
-    if (!this.start.moved) return;
-    const { scale } = this.timeline;
-    if (this.start.brush) {
-      const ends = [scale.tick(this.start.x), scale.tick(at.x)].map((tick) =>
-        Math.min(Math.max(0, Math.floor(tick)), this.timeline.story.ticks),
+    if (Math.abs(at.x - start.x) > CLICK_PIXELS) start.hasMoved = true;
+    const { scale, story } = this.timeline;
+    if (!start.hasMoved || !scale || !story) return;
+    if (start.isBrush) {
+      const ends = [scale.tick(start.x), scale.tick(at.x)].map((tick) =>
+        Math.min(Math.max(0, Math.floor(tick)), story.ticks),
       );
       this.state.set({ rangeFrom: Math.min(...ends), rangeTo: Math.max(...ends) });
       return;
     }
-    const [from, to] = this.start.window;
-    const shift = ((this.start.x - at.x) / scale.plotWidth) * (to - from);
+    const [from, to] = start.window;
+    const shift = ((start.x - at.x) / scale.plotWidth) * (to - from);
     this.look(from + shift, to + shift);
   }
 
+  // The ticks under two fingers stay under them.
+  /** @param {PointerEvent} event @param {Place} at */
   pinch(event, at) {
+    const { scale } = this.timeline;
     const [one, two] = [...this.pointers.values()];
     const before = Math.abs(one.x - two.x);
     this.pointers.set(event.pointerId, at);
     const [first, second] = [...this.pointers.values()];
     const now = Math.abs(first.x - second.x);
-    if (before > 8 && now > 8) this.zoom(before / now, this.timeline.scale.tick((first.x + second.x) / 2));
-    this.start.moved = true;
+    if (scale && before > 8 && now > 8) this.zoom(before / now, scale.tick((first.x + second.x) / 2));
+    this.start.hasMoved = true;
     this.start.window = this.timeline.window();
   }
 
+  /** @param {PointerEvent} event */
   release(event) {
     const was = this.pointers.delete(event.pointerId);
     if (!was || this.pointers.size || event.type === "pointercancel") return;
-    if (this.start.moved) return;
+    if (this.start.hasMoved) return;
     const under = this.timeline.under(this.start.x, this.start.y);
     if (under) this.state.set({ moment: under.tick });
     if (under && event.pointerType !== "mouse") this.hover(event, this.start);
   }
 
+  /** @param {PointerEvent} event @param {Place} place */
   hover(event, { x, y }) {
-    const { timeline } = this;
-    if (!timeline.scale) return;
+    const { timeline } = this,
+      { story } = timeline;
+    if (!story) return;
     const under = timeline.under(x, y);
     const life = under ? under.life : -1;
     if (life !== timeline.hovered) {
@@ -126,11 +158,11 @@ export class Gestures {
       timeline.draw();
     }
     if (!under) return hideTip();
-    if (life >= 0) return showTip(event, detailsOf(timeline.story, life));
-    const when = timeline.story.whenAt(under.tick);
+    if (life >= 0) return showTip(event, detailsOf(story, life));
+    const when = story.whenAt(under.tick);
     showTip(event, [
-      `${bytesText(timeline.story.allocatedAt(under.tick))} allocated`,
-      `${bytesText(timeline.story.reservedAt(under.tick))} reserved`,
+      `${bytesText(story.allocatedAt(under.tick))} allocated`,
+      `${bytesText(story.reservedAt(under.tick))} reserved`,
       `at ${countText(under.tick)}${when ? ", " + when : ""}`,
     ]);
   }
@@ -142,10 +174,13 @@ export class Gestures {
     this.timeline.draw();
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const { story } = this.timeline;
+    if (!story) return;
     const step = event.shiftKey ? 0.5 : 0.1;
     const moment = this.state.now.moment ?? story.header.peak_tick;
+    /** @type {Record<string, () => void>} */
     const actions = {
       ArrowLeft: () => this.pan(-step),
       ArrowRight: () => this.pan(step),
@@ -167,14 +202,17 @@ export class Gestures {
   }
 
   toggleBrush() {
-    this.brushing = !this.brushing;
-    byId("brush-button").setAttribute("aria-pressed", String(this.brushing));
-    this.timeline.canvas.classList.toggle("brushing", this.brushing);
+    this.isBrushing = !this.isBrushing;
+    byId("brush-button").setAttribute("aria-pressed", String(this.isBrushing));
+    this.timeline.canvas.classList.toggle("brushing", this.isBrushing);
   }
 
+  /** @param {PointerEvent} event */
   stripMove(event) {
+    const { stripScale } = this.timeline;
+    if (!stripScale) return;
     const box = this.timeline.strip.getBoundingClientRect();
-    const centre = this.timeline.stripScale.tick(event.clientX - box.left);
+    const centre = stripScale.tick(event.clientX - box.left);
     const [from, to] = this.timeline.window();
     const all = this.timeline.length();
     // From the whole, a press on the strip goes closer.

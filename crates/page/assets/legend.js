@@ -6,18 +6,20 @@ import { bandsAt } from "./bands.js";
 import { bandColours } from "./colours.js";
 import { markText } from "./details.js";
 
-// The bands with their names and their bytes at the moment: the chart's legend.
-export function showLegend(timeline, state) {
-  const { story } = timeline;
+/** @import { State } from "./state.js" */
+/** @import { Story } from "./story.js" */
+
+/** @param {Story} story @param {State} state */
+export function showLegend(story, state) {
   const { by, mark, moment } = state.now;
   const tick = moment ?? story.header.peak_tick;
-  const { groups } = story.dimension(by);
+  const groups = story.groups(by);
   const colours = bandColours(by, groups),
     bytes = bandsAt(story, by, tick);
   const rows = groups
     .map((name, band) => ({ name, colour: colours[band], bytes: bytes[band] }))
     .filter((row) => row.bytes > 0);
-  const short = (text) => (by === "line" ? lastPart(text, 2) : text);
+  const short = (/** @type {string} */ text) => (by === "line" ? lastPart(text, 2) : text);
   refill(
     byId("timeline-legend"),
     rows.map((row) =>
@@ -50,6 +52,7 @@ export function showLegend(timeline, state) {
   refill(byId("moment-note"), momentText(story, tick));
 }
 
+/** @param {Story} story @param {number} tick */
 function momentText(story, tick) {
   const which = tick === story.header.peak_tick ? "At the allocated peak" : "At the chosen moment";
   const allocated = `${bytesText(story.allocatedAt(tick))} allocated`;

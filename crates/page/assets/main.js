@@ -4,25 +4,48 @@ import { byId, choices, make, refill } from "./dom.js";
 import { unpack } from "./unpack.js";
 import { Story } from "./story.js";
 import { fromHash, State } from "./state.js";
-import { showSummary } from "./summary.js";
+import { partOf, showSummary } from "./summary.js";
 import { Timeline } from "./timeline.js";
 import { showLegend } from "./legend.js";
 import { Gestures } from "./gestures.js";
 import { showRange } from "./range.js";
 import { MomentView } from "./moment.js";
 import { SegmentView } from "./segments.js";
-import { Tables } from "./tables.js";
+import { Tables } from "./tableview.js";
 import { showFindings } from "./findings.js";
 import { showPlans } from "./plans.js";
 import { showSweeps } from "./sweeps.js";
 import { Differences } from "./differences.js";
 
+/** @import { DimensionName, Item, PageContents } from "../types" */
+/** @import { AnyReport } from "../types/either" */
+
 const STORY_SECTIONS = ["timeline", "moment", "segments"];
 
+/** @type {[DimensionName, string][]} */
+const BY_OPTIONS = [
+  ["category", "Category"],
+  ["module", "Module"],
+  ["phase", "Phase"],
+  ["line", "Line"],
+];
+/** @type {["fit" | "limit", string][]} */
+const SCALE_OPTIONS = [
+  ["fit", "Up to the peak"],
+  ["limit", "Up to the card"],
+];
+
 class Page {
+  /** @param {PageContents} contents */
   constructor(contents) {
     this.contents = contents;
+    // By the numbers of their items.
+    /** @type {Story[]} */
     this.stories = [];
+    // What is drawn; null while there is nothing, or nothing yet.
+    /** @type {Story | null} */
+    this.story = null;
+    this.limit = 0;
     this.state = new State(location.hash);
     this.timeline = new Timeline(this.state);
     this.gestures = new Gestures(this.timeline, this.state);
@@ -34,36 +57,40 @@ class Page {
     this.controls();
   }
 
+  /** @returns {Item | undefined} */
   item() {
     return this.contents.items[Math.min(Math.floor(this.state.now.item), this.contents.items.length - 1)];
   }
 
   listen() {
     const { state, timeline } = this;
-    const drawn = () => this.story;
-    state.listen(
-      ["by", "from", "to", "moment", "mark", "rangeFrom", "rangeTo", "scale"],
-      () => drawn() && timeline.draw(),
-    );
-    state.listen(["by", "moment", "mark"], () => drawn() && showLegend(timeline, state));
-    state.listen(["rangeFrom", "rangeTo"], () => drawn() && showRange(this.story, state));
-    state.listen(["moment", "tree", "view", "root", "mark"], () => drawn() && this.momentView.draw());
-    state.listen(["moment", "by"], () => drawn() && this.segmentView.draw());
-    state.listen(["table", "query", "sort", "mark"], () => this.item() && this.tables.draw());
+    const moves = /** @type {const} */ (["by", "from", "to", "moment", "mark", "rangeFrom", "rangeTo", "scale"]);
+    state.listen([...moves], () => this.story && timeline.draw());
+    state.listen(["by", "moment", "mark"], () => this.story && showLegend(this.story, state));
+    state.listen(["rangeFrom", "rangeTo"], () => this.story && showRange(this.story, state));
+    state.listen(["moment", "tree", "view", "root", "mark"], () => this.story && this.momentView.draw());
+    state.listen(["moment", "by"], () => this.story && this.segmentView.draw());
+    state.listen(["table", "query", "sort", "mark"], () => this.tables.draw());
     state.listen(["by", "scale"], () => this.timelineControls());
     state.listen(["changes"], () => this.differences.draw());
     state.listen(["theme"], () => this.theme());
-    state.listen(["item"], () => this.show());
+    state.listen(["item"], () => this.show().catch(showProblem));
+    this.listenToBrowser();
+  }
+
+  listenToBrowser() {
+    const { state } = this;
     globalThis.addEventListener("hashchange", () => {
       state.set(fromHash(location.hash));
-      if (this.story) this.keepInside();
+      if (this.story) this.keepInside(this.story);
     });
     globalThis.addEventListener("resize", () => this.redraw());
     globalThis.addEventListener("beforeprint", () => this.print(true));
     globalThis.addEventListener("afterprint", () => this.print(false));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
     document.addEventListener("keydown", (event) => this.key(event));
-    byId("moment-slider").addEventListener("input", (event) => state.set({ moment: Number(event.target.value) }));
+    const slider = byId("moment-slider");
+    slider.addEventListener("input", () => state.set({ moment: Number(slider.value) }));
     byId("theme-button").addEventListener("click", () => state.set({ theme: this.isDark() ? "light" : "dark" }));
   }
 
@@ -98,33 +125,10 @@ class Page {
     const { state } = this;
     refill(
       byId("by-choices"),
-      choices(
-        "stacked by",
-        [
-          ["category", "Category"],
-          ["module", "Module"],
-          ["phase", "Phase"],
-          ["line", "Line"],
-        ],
-        state.now.by,
-        (by) => state.set({ by }),
-      ),
+      choices("stacked by", BY_OPTIONS, state.now.by, (by) => state.set({ by })),
     );
-    const hasLimit = Boolean(this.limit);
-    refill(
-      byId("scale-choices"),
-      hasLimit
-        ? choices(
-            "height",
-            [
-              ["fit", "Up to the peak"],
-              ["limit", "Up to the card"],
-            ],
-            state.now.scale,
-            (scale) => state.set({ scale }),
-          )
-        : [],
-    );
+    const scales = () => choices("height", SCALE_OPTIONS, state.now.scale, (scale) => state.set({ scale }));
+    refill(byId("scale-choices"), this.limit ? scales() : "");
   }
 
   isDark() {
@@ -141,6 +145,7 @@ class Page {
   }
 
   // Paper is light, whatever the screen was.
+  /** @param {boolean} isPaper */
   print(isPaper) {
     if (isPaper) document.documentElement.dataset.theme = "light";
     else this.theme();
@@ -160,8 +165,10 @@ class Page {
     this.segmentView.draw();
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isTyping = event.target instanceof Element && event.target.matches("input, select, textarea");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") {
       event.preventDefault();
       byId("table-search").focus();
@@ -173,40 +180,44 @@ class Page {
   async show() {
     const item = this.item();
     if (!item) return;
+    /** @type {AnyReport} */
+    const report = item.report;
     refill(byId("name"), item.name);
     byId("item-select").value = String(this.state.now.item);
-    showSummary(item);
-    showFindings(item.report, this.state);
-    this.tables.show(item.report);
-    this.limit = limitOf(item.report);
+    showSummary(report);
+    showFindings(report, this.state);
+    this.tables.show(report);
+    this.limit = limitOf(report);
     this.timelineControls();
     this.story = null;
     for (const id of STORY_SECTIONS) byId(id).hidden = !item.has_story;
     if (!item.has_story) return;
     const story = await this.storyOf(this.contents.items.indexOf(item));
-    if (this.item() !== item) return;
+    if (!story || this.item() !== item) return;
     this.story = story;
-    this.keepInside();
-    this.showWhatIsKnown(item.report);
-    this.timeline.show(this.story, this.limit);
-    showLegend(this.timeline, this.state);
-    showRange(this.story, this.state);
-    this.momentView.show(this.story, item.report);
-    this.segmentView.show(this.story);
+    this.keepInside(story);
+    this.showWhatIsKnown(report);
+    this.timeline.show(story, this.limit);
+    showLegend(story, this.state);
+    showRange(story, this.state);
+    this.momentView.show(story, report);
+    this.segmentView.show(story);
   }
 
   // The story of an item, unpacked once; null if it has none.
+  /** @param {number} number */
   async storyOf(number) {
     const item = this.contents.items[number];
     if (!item || !item.has_story) return null;
-    this.stories[number] ??= new Story(await unpack(byId("fathom-story-" + number).textContent));
+    this.stories[number] ??= new Story(await unpack(byId("fathom-story-" + number).textContent ?? ""));
     return this.stories[number];
   }
 
   // Where nothing has a name, lines tell more than categories; an address that says otherwise is obeyed.
+  /** @param {AnyReport} report */
   showWhatIsKnown(report) {
     const unknown = (report.categories ?? []).find((row) => row.name === "unknown");
-    if (location.hash || !unknown || unknown.bytes * 2 < report.peak.allocated_bytes) return;
+    if (location.hash || !report.peak || !unknown || unknown.bytes * 2 < report.peak.allocated_bytes) return;
     this.state.now.by = "line";
     this.state.now.table = "lines";
     this.tables.draw();
@@ -215,18 +226,19 @@ class Page {
   }
 
   // An address may be of another recording: what lies outside of this one is forgotten.
-  keepInside() {
-    const { now } = this.state,
-      { ticks } = this.story;
-    const isTick = (tick) => tick === null || (Number.isInteger(tick) && tick <= ticks);
+  /** @param {Story} story */
+  keepInside({ ticks }) {
+    const { now } = this.state;
+    const isTick = (/** @type {number | null} */ tick) => tick === null || (Number.isInteger(tick) && tick <= ticks);
     if (!isTick(now.moment)) now.moment = null;
     if (!isTick(now.rangeFrom) || !isTick(now.rangeTo)) now.rangeFrom = now.rangeTo = null;
   }
 }
 
 // What PyTorch can have of the card; 0 without a card.
+/** @param {AnyReport} report */
 function limitOf(report) {
-  const row = (name) => ((report.ledger ?? []).find((entry) => entry.name === name) ?? { bytes: 0 }).bytes;
+  const row = (/** @type {string} */ name) => partOf(report.ledger ?? [], name);
   if (report.gpu) {
     const { memory_bytes: memory, context_bytes: context } = report.gpu;
     return memory - context - row("others") - row("programs") - (report.peak?.nccl_bytes ?? 0);
@@ -234,9 +246,16 @@ function limitOf(report) {
   return report.software ? 0 : Math.max(0, row("card") - row("context"));
 }
 
+/** @param {unknown} error */
+function showProblem(error) {
+  const why = error instanceof Error ? error.message : String(error);
+  refill(byId("problem"), `This browser could not read the page's data: ${why}`);
+}
+
 export async function main() {
-  const page = new Page(JSON.parse(byId("fathom-page").textContent));
-  globalThis.fathom = page;
+  const page = new Page(JSON.parse(byId("fathom-page").textContent ?? ""));
+  // For the tests, and for readers with a console.
+  Object.assign(globalThis, { fathom: page });
   const { theme } = page.state.now;
   if (theme) document.documentElement.dataset.theme = theme;
   byId("version").textContent = page.contents.version;
@@ -249,7 +268,7 @@ export async function main() {
     await page.show();
     await page.differences.drawPictures((number) => page.storyOf(number));
   } catch (error) {
-    refill(byId("problem"), `This browser could not read the page's data: ${error.message}`);
+    showProblem(error);
   }
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }

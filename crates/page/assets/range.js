@@ -3,10 +3,16 @@
 import { byId, make, refill } from "./dom.js";
 import { bytesText, countText, percentText } from "./format.js";
 
+/** @import { State } from "./state.js" */
+/** @import { Story } from "./story.js" */
+/** @typedef {{ kind: number, bytes: number, count: number }} KindSum */
+
 // How many rows are listed.
 const ROWS = 12;
 
+/** @param {Story} story @param {number} from @param {number} to */
 export function retained(story, from, to) {
+  /** @type {Map<number, KindSum>} */
   const byKind = new Map();
   let bytes = 0,
     count = 0,
@@ -28,11 +34,12 @@ export function retained(story, from, to) {
   return { bytes, count, made, madeBytes, rows };
 }
 
+/** @param {Story} story @param {State} state */
 export function showRange(story, state) {
   const { rangeFrom: from, rangeTo: to } = state.now;
   const panel = byId("range");
   panel.hidden = from === null || to === null;
-  if (panel.hidden) return;
+  if (from === null || to === null) return;
   const { bytes, count, made, madeBytes, rows } = retained(story, from, to);
   const begin = story.whenAt(from),
     end = story.whenAt(to);
@@ -64,11 +71,12 @@ export function showRange(story, state) {
       " ",
       clear,
     ),
-    rows.length ? table(story, rows, bytes, state) : "",
+    rows.length ? rangeTable(story, rows, bytes, state) : "",
   );
 }
 
-function table(story, rows, whole, state) {
+/** @param {Story} story @param {KindSum[]} rows @param {number} whole @param {State} state */
+function rangeTable(story, rows, whole, state) {
   const body = rows.slice(0, ROWS).map((row) => {
     const about = story.about(row.kind);
     const mark = [

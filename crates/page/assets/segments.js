@@ -1,9 +1,28 @@
 // The allocator at a moment: every segment with its blocks, and the free memory between them.
 
-import { byId, fitCanvas, hideTip, make, refill, showTip } from "./dom.js";
+import { byId, fitCanvas, hideTip, make, refill, roomOf, showTip } from "./dom.js";
 import { bytesText, countText } from "./format.js";
 import { bandColours, OKABE_ITO, themeColours } from "./colours.js";
 import { detailsOf } from "./details.js";
+
+/** @import { Theme } from "./colours.js" */
+/** @import { Context, Pointer } from "./dom.js" */
+/** @import { State } from "./state.js" */
+/** @import { Story } from "./story.js" */
+
+// A block with its life, or free memory: then the life is -1. A block `waits` that is freed, but used by a stream.
+/** @typedef {{ address: number, size: number, life: number, waits: boolean }} Block */
+/**
+ * @typedef {object} SegmentAt
+ * @property {number} address
+ * @property {number} size
+ * @property {number} stream
+ * @property {string} pool
+ * @property {boolean} expandable
+ * @property {Block[]} blocks
+ * @property {boolean} isEmpty
+ */
+/** @typedef {{ segment: SegmentAt, x: number, row: number, width: number }} SegmentBox */
 
 // PyTorch's small pool takes requests up to 1 MiB, from segments of 2 MiB.
 const SMALL_SEGMENT = 2 * 1024 * 1024;
@@ -12,31 +31,11 @@ const SEGMENT_ROW = 26,
   MOST_ROWS = 60;
 
 // Segments at a tick in order of addresses; neighbouring ranges of an expandable segment are one.
+/** @param {Story} story @param {number} tick */
 export function segmentsAt(story, tick) {
-  const { columns } = story;
-  const {
-    "segment.born": born,
-    "segment.gone": gone,
-    "segment.address": address,
-    "segment.size": size,
-    "segment.stream": stream,
-  } = columns;
-  const { "segment.pool": pool, "segment.pool2": pool2, "segment.expandable": expandable } = columns;
-  const rows = [];
-  for (let row = 0; row < born.length; row++) {
-    if (born[row] > tick || (gone[row] && gone[row] - 1 <= tick)) continue;
-    rows.push({
-      address: address[row],
-      size: size[row],
-      stream: stream[row],
-      pool: pool[row] + "." + pool2[row],
-      expandable: !!expandable[row],
-      blocks: [],
-    });
-  }
-  rows.sort((a, b) => a.address - b.address);
+  /** @type {SegmentAt[]} */
   const joined = [];
-  for (const row of rows) {
+  for (const row of rangesAt(story, tick)) {
     const last = joined[joined.length - 1];
     const follows =
       last &&
@@ -52,7 +51,29 @@ export function segmentsAt(story, tick) {
   return joined;
 }
 
+// Segments and ranges of expandable ones, as they were reserved.
+/** @param {Story} story @param {number} tick */
+function rangesAt({ columns }, tick) {
+  const { "segment.born": born, "segment.gone": gone } = columns;
+  /** @type {SegmentAt[]} */
+  const rows = [];
+  for (let row = 0; row < born.length; row++) {
+    if (born[row] > tick || (gone[row] && gone[row] - 1 <= tick)) continue;
+    rows.push({
+      address: columns["segment.address"][row],
+      size: columns["segment.size"][row],
+      stream: columns["segment.stream"][row],
+      pool: `${columns["segment.pool"][row]}.${columns["segment.pool2"][row]}`,
+      expandable: columns["segment.expandable"][row] > 0,
+      blocks: [],
+      isEmpty: true,
+    });
+  }
+  return rows.sort((a, b) => a.address - b.address);
+}
+
 // Blocks that are handed out or still used by a stream; what is between them is free.
+/** @param {Story} story @param {number} tick @param {SegmentAt[]} segments */
 function addBlocks(story, tick, segments) {
   const { born, returned, freed, address, block, count } = story;
   const lives = [];
@@ -65,17 +86,22 @@ function addBlocks(story, tick, segments) {
     let free = segment.address;
     for (; at < lives.length && address[lives[at]] < end; at++) {
       const life = lives[at];
-      if (address[life] > free) segment.blocks.push({ address: free, size: address[life] - free, life: -1 });
+      if (address[life] > free) segment.blocks.push(hole(free, address[life]));
       segment.blocks.push({ address: address[life], size: block[life], life, waits: freed[life] <= tick });
+      segment.isEmpty = false;
       free = address[life] + block[life];
     }
-    if (free < end) segment.blocks.push({ address: free, size: end - free, life: -1 });
-    segment.isEmpty = segment.blocks.every((part) => part.life < 0);
-    segment.largestFree = segment.blocks.reduce((most, part) => (part.life < 0 ? Math.max(most, part.size) : most), 0);
+    if (free < end) segment.blocks.push(hole(free, end));
   }
 }
 
+/** @param {number} from @param {number} to @returns {Block} */
+function hole(from, to) {
+  return { address: from, size: to - from, life: -1, waits: false };
+}
+
 // Sums over segments: the figures above the picture.
+/** @param {SegmentAt[]} segments */
 export function totalsOf(segments) {
   const sums = {
     reserved: 0,
@@ -101,11 +127,13 @@ export function totalsOf(segments) {
 }
 
 // Segments in rows, largest first, as words in lines: a row has room for the largest, or for a part of them all.
+/** @param {SegmentAt[]} segments @param {number} width */
 function shelves(segments, width) {
   const sorted = [...segments].sort((a, b) => b.size - a.size || a.address - b.address);
   const total = sorted.reduce((sum, segment) => sum + segment.size, 0);
   const capacity = Math.max(sorted.length ? sorted[0].size : 1, total / 14);
   const perByte = (width - 2) / capacity;
+  /** @type {SegmentBox[]} */
   const boxes = [];
   let x = 0,
     row = 0;
@@ -119,13 +147,19 @@ function shelves(segments, width) {
 }
 
 export class SegmentView {
+  /** @param {State} state */
   constructor(state) {
     this.state = state;
+    /** @type {Story | null} */
+    this.story = null;
+    /** @type {SegmentBox[]} */
+    this.boxes = [];
     this.canvas = byId("segments-canvas");
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", hideTip);
   }
 
+  /** @param {Story} story */
   show(story) {
     this.story = story;
     this.draw();
@@ -133,11 +167,11 @@ export class SegmentView {
 
   draw() {
     const { story } = this;
+    if (!story) return;
     const { moment, by } = this.state.now;
     const tick = moment ?? story.header.peak_tick;
     const segments = segmentsAt(story, tick);
-    const width = this.canvas.parentElement.clientWidth;
-    const { boxes, rows } = shelves(segments, width);
+    const { boxes, rows } = shelves(segments, roomOf(this.canvas));
     const shown = Math.min(rows, MOST_ROWS);
     const { context, ...size } = fitCanvas(this.canvas, Math.max(1, shown) * (SEGMENT_ROW + GAP));
     const theme = themeColours();
@@ -147,44 +181,17 @@ export class SegmentView {
     const banding = story.banding(by),
       colours = bandColours(by, banding.groups);
     for (const box of this.boxes) drawSegment(context, box, theme, (life) => colours[banding.band[life]]);
-    this.figures(segments, rows - shown, tick);
+    showTotals(segments, rows - shown, story.whenAt(tick));
   }
 
-  figures(segments, hidden, tick) {
-    const sums = totalsOf(segments);
-    const small = segments.filter((segment) => segment.size === SMALL_SEGMENT).length;
-    const part = (label, bytes, kind, field) =>
-      make(
-        "li",
-        {},
-        make("span", { class: "swatch " + kind }),
-        `${label} `,
-        make("b", { "data-segments": field, "data-bytes": bytes }, bytesText(bytes)),
-      );
-    refill(
-      byId("segments-legend"),
-      part("reserved", sums.reserved, "thin", "reserved"),
-      part("in use", sums.used, "used", "used"),
-      sums.waiting ? part("waiting for a stream", sums.waiting, "waiting", "waiting") : "",
-      part(`free in ${countText(sums.holes)} pieces between blocks`, sums.pieces, "hole", "pieces"),
-      part("free segments", sums.whole, "whole", "whole"),
-    );
-    const when = this.story.whenAt(tick);
-    refill(
-      byId("segments-note"),
-      `${countText(sums.count)} segments${small ? `, ${countText(small)} of 2 MiB for small requests` : ""}; `,
-      `the largest free block is ${bytesText(sums.largestFree)}${when ? `, in ${when}` : ""}. `,
-      "Free pieces can serve smaller requests only; free segments go back to the card before a request fails.",
-      hidden > 0 ? ` ${countText(hidden)} rows of small segments are left out.` : "",
-    );
-  }
-
+  /** @param {Pointer} event */
   hover(event) {
+    const { story } = this;
     const area = this.canvas.getBoundingClientRect();
     const x = event.clientX - area.left,
       row = Math.floor((event.clientY - area.top) / (SEGMENT_ROW + GAP));
-    const box = (this.boxes ?? []).find((one) => one.row === row && one.x <= x && x <= one.x + one.width);
-    if (!box) return hideTip();
+    const box = this.boxes.find((one) => one.row === row && one.x <= x && x <= one.x + one.width);
+    if (!story || !box) return hideTip();
     const { segment } = box;
     const address = segment.address + ((x - box.x) / box.width) * segment.size;
     const part = segment.blocks.find((block) => block.address <= address && address < block.address + block.size);
@@ -195,7 +202,7 @@ export class SegmentView {
     ]
       .filter(Boolean)
       .join(", ");
-    if (part && part.life >= 0) return showTip(event, [...detailsOf(this.story, part.life), about]);
+    if (part && part.life >= 0) return showTip(event, [...detailsOf(story, part.life), about]);
     showTip(event, [
       `${bytesText(part ? part.size : segment.size)} free`,
       segment.isEmpty ? "the whole segment is free" : "between blocks in use",
@@ -204,6 +211,40 @@ export class SegmentView {
   }
 }
 
+// The figures above the picture, and what to make of them. `hidden` is how many rows had no room.
+/** @param {SegmentAt[]} segments @param {number} hidden @param {string} when */
+function showTotals(segments, hidden, when) {
+  const sums = totalsOf(segments);
+  const small = segments.filter((segment) => segment.size === SMALL_SEGMENT).length;
+  refill(
+    byId("segments-legend"),
+    totalItem("reserved", sums.reserved, "thin", "reserved"),
+    totalItem("in use", sums.used, "used", "used"),
+    sums.waiting ? totalItem("waiting for a stream", sums.waiting, "waiting", "waiting") : "",
+    totalItem(`free in ${countText(sums.holes)} pieces between blocks`, sums.pieces, "hole", "pieces"),
+    totalItem("free segments", sums.whole, "whole", "whole"),
+  );
+  refill(
+    byId("segments-note"),
+    `${countText(sums.count)} segments${small ? `, ${countText(small)} of 2 MiB for small requests` : ""}; `,
+    `the largest free block is ${bytesText(sums.largestFree)}${when ? `, in ${when}` : ""}. `,
+    "Free pieces can serve smaller requests only; free segments go back to the card before a request fails.",
+    hidden > 0 ? ` ${countText(hidden)} rows of small segments are left out.` : "",
+  );
+}
+
+/** @param {string} label @param {number} bytes @param {string} kind @param {string} field */
+function totalItem(label, bytes, kind, field) {
+  return make(
+    "li",
+    {},
+    make("span", { class: "swatch " + kind }),
+    `${label} `,
+    make("b", { "data-segments": field, "data-bytes": bytes }, bytesText(bytes)),
+  );
+}
+
+/** @param {Context} context @param {SegmentBox} box @param {Theme} theme @param {(life: number) => string} colourOf */
 function drawSegment(context, box, theme, colourOf) {
   const { segment, x, width } = box;
   const y = box.row * (SEGMENT_ROW + GAP),

@@ -1,6 +1,31 @@
 // What is looked at: one state for all views, kept in the address, so that a link or a reload shows the same.
 
+/** @import { DimensionName } from "../types" */
+
+/**
+ * @typedef {object} Values
+ * @property {number} item
+ * @property {DimensionName} by
+ * @property {number | null} from
+ * @property {number | null} to
+ * @property {number | null} moment
+ * @property {number | null} rangeFrom
+ * @property {number | null} rangeTo
+ * @property {"treemap" | "flame"} view
+ * @property {"module" | "line"} tree
+ * @property {string} root
+ * @property {string} table
+ * @property {string} query
+ * @property {string} sort
+ * @property {string} mark
+ * @property {"" | "light" | "dark"} theme
+ * @property {"fit" | "limit"} scale
+ * @property {string} changes
+ */
+/** @typedef {keyof Values} Field */
+
 // Names in the address are short; what is as at the beginning is left out. A list has all that is understood.
+/** @type {Record<Field, [string, "number" | "text" | string[]]>} */
 const FIELDS = {
   item: ["i", "number"],
   by: ["by", ["category", "module", "phase", "line"]],
@@ -21,6 +46,7 @@ const FIELDS = {
   changes: ["d", "text"],
 };
 
+/** @type {Values} */
 export const FIRST = {
   item: 0,
   by: "category",
@@ -41,59 +67,74 @@ export const FIRST = {
   changes: "",
 };
 
-export function toHash(state) {
+/** @param {Values} values */
+export function toHash(values) {
   const words = new URLSearchParams();
-  for (const [field, [name, kind]] of Object.entries(FIELDS)) {
-    const value = state[field];
+  for (const field of fields(FIELDS)) {
+    const [name] = FIELDS[field],
+      value = values[field];
     if (value === FIRST[field] || value === null) continue;
-    words.set(name, kind === "number" ? String(Math.round(value * 100) / 100) : value);
+    words.set(name, typeof value === "number" ? String(Math.round(value * 100) / 100) : value);
   }
   return words.toString();
 }
 
+// What an address says; what it does not say, or in words that are not known, is as at the beginning.
+/** @param {string} hash */
 export function fromHash(hash) {
   const words = new URLSearchParams(hash.replace(/^#/, ""));
-  const state = { ...FIRST };
-  for (const [field, [name, kind]] of Object.entries(FIELDS)) {
-    const word = words.get(name);
+  /** @type {Partial<Record<Field, string | number>>} */
+  const said = {};
+  for (const field of fields(FIELDS)) {
+    const [name, kind] = FIELDS[field],
+      word = words.get(name);
     if (word === null) continue;
-    const number = Number(word),
-      isKnown = kind === "text" || kind.includes(word);
-    if (kind !== "number" && isKnown) state[field] = word;
-    else if (kind === "number" && Number.isFinite(number) && number >= 0) state[field] = number;
+    if (kind === "number") {
+      const number = Number(word);
+      if (Number.isFinite(number) && number >= 0) said[field] = number;
+    } else if (kind === "text" || kind.includes(word)) said[field] = word;
   }
-  return state;
+  return /** @type {Values} */ ({ ...FIRST, ...said });
+}
+
+/** @param {object} values */
+function fields(values) {
+  return /** @type {Field[]} */ (Object.keys(values));
 }
 
 // Changes go through `set`; whoever listens is told once a frame which fields are new.
 export class State {
+  /** @param {string} hash */
   constructor(hash) {
     this.now = fromHash(hash);
+    /** @type {{ fields: Field[], action: () => void }[]} */
     this.listeners = [];
+    /** @type {Set<Field>} */
     this.changed = new Set();
+    this.isAsked = false;
+    this.writing = 0;
   }
 
+  /** @param {Field[]} fields @param {() => void} action */
   listen(fields, action) {
     this.listeners.push({ fields, action });
   }
 
+  /** @param {Partial<Values>} changes */
   set(changes) {
-    for (const [field, value] of Object.entries(changes)) {
-      if (this.now[field] === value) continue;
-      this.now[field] = value;
-      this.changed.add(field);
-    }
-    if (this.changed.size && !this.asked) {
-      this.asked = true;
+    for (const field of fields(changes)) if (this.now[field] !== changes[field]) this.changed.add(field);
+    Object.assign(this.now, changes);
+    if (this.changed.size && !this.isAsked) {
+      this.isAsked = true;
       requestAnimationFrame(() => this.tell());
     }
   }
 
   tell() {
-    this.asked = false;
+    this.isAsked = false;
     const { changed } = this;
     this.changed = new Set();
-    for (const { fields, action } of this.listeners) if (fields.some((field) => changed.has(field))) action(this.now);
+    for (const { fields, action } of this.listeners) if (fields.some((field) => changed.has(field))) action();
     clearTimeout(this.writing);
     this.writing = setTimeout(() => this.write(), 150);
   }

@@ -4,7 +4,13 @@ import { make, refill, byId } from "./dom.js";
 import { bytesText, countText, lastPart, percentText, placeText, plainWords, whenText } from "./format.js";
 import { categoryColour } from "./colours.js";
 
+/** @import { Deferred, Entry, FitsOn, Gpu, Peak } from "../types" */
+/** @import { AnyReport } from "../types/either" */
+/** @import { OneChild } from "./dom.js" */
+/** @typedef {"good" | "bad" | "plain"} Mood */
+
 // A size that a test can find again: exact bytes and the field of the JSON it stands for.
+/** @param {number} bytes @param {string} field */
 export function figure(bytes, field) {
   return make(
     "span",
@@ -13,52 +19,45 @@ export function figure(bytes, field) {
   );
 }
 
+/** @type {[string, Mood]} */
+const UNUSED = ["The script did not use the GPU", "plain"];
+
 // One sentence, and whether it is good or bad news.
+/** @param {AnyReport} report @returns {[string, Mood]} */
 export function verdictOf(report) {
   const card = report.gpu ? report.gpu.title : "";
-  const { out_of_memory: refusal } = report;
-  if (report.verdict === "fits" && !report.peak) return ["The script did not use the GPU", "plain"];
-  if (report.verdict === "fits")
-    return card
-      ? [`Fits on ${card}`, "good"]
-      : [`Needs ${bytesText(report.peak.device_bytes)} of a card's memory`, "plain"];
-  if (report.verdict === "fits_if") return [card ? `Fits on ${card}, with an if` : "Depends on what is not known", "plain"];
-  if (report.verdict === "does_not_fit" && !refusal) return ["Runs, but goes over the budget", "bad"];
-  if (report.verdict === "does_not_fit") return [card ? `Does not fit on ${card}` : "Does not fit", "bad"];
-  if (report.verdict === "grew") return ["Needs more than its baseline allows", "bad"];
-  if (report.verdict === "script_failed") return ["The script failed by itself", "bad"];
-  if (report.verdict === "interrupted") return ["Interrupted", "bad"];
-  if (report.verdict === "timed_out") return ["Timed out", "bad"];
-  return refusal
-    ? ["Ran out of memory", "bad"]
-    : [`Peaks at ${bytesText(report.peak.allocated_bytes)} allocated`, "plain"];
+  const { peak, out_of_memory: refusal } = report;
+  switch (report.verdict) {
+    case "fits":
+      if (!peak) return UNUSED;
+      if (card) return [`Fits on ${card}`, "good"];
+      return [`Needs ${bytesText(peak.device_bytes ?? 0)} of a card's memory`, "plain"];
+    case "fits_if":
+      return [card ? `Fits on ${card}, with an if` : "Depends on what is not known", "plain"];
+    case "does_not_fit":
+      if (!refusal) return ["Runs, but goes over the budget", "bad"];
+      return [card ? `Does not fit on ${card}` : "Does not fit", "bad"];
+    case "grew":
+      return ["Needs more than its baseline allows", "bad"];
+    case "script_failed":
+      return ["The script failed by itself", "bad"];
+    case "interrupted":
+      return ["Interrupted", "bad"];
+    case "timed_out":
+      return ["Timed out", "bad"];
+    default:
+      if (refusal) return ["Ran out of memory", "bad"];
+      return peak ? [`Peaks at ${bytesText(peak.allocated_bytes)} allocated`, "plain"] : UNUSED;
+  }
 }
 
 // What follows the verdict: how much, of what, and what is left.
+/** @param {AnyReport} report @returns {OneChild[]} */
 function reasonOf(report) {
   const { peak, gpu, out_of_memory: refusal } = report;
-  if (refusal) {
-    const free =
-      refusal.free_bytes === null ? [] : [" with ", figure(refusal.free_bytes, "out_of_memory.free_bytes"), " free"];
-    const place = placeText(refusal.file, refusal.line),
-      when = whenText(refusal.phase, refusal.step);
-    const who = [
-      refusal.operator || "A request",
-      refusal.module && `in ${refusal.module}`,
-      place && `at ${place}`,
-      when && `(${when})`,
-    ];
-    return [
-      who.filter(Boolean).join(" "),
-      " tried to allocate ",
-      figure(refusal.tried_bytes, "out_of_memory.tried_bytes"),
-      ...free,
-      ".",
-      refusal.reason ? make("span", { class: "why" }, sentence(refusal.reason)) : "",
-    ];
-  }
+  if (refusal) return refusalReason(refusal);
   if (report.failure) return [report.failure];
-  if (report.budget_bytes && report.verdict === "does_not_fit") {
+  if (peak?.device_bytes !== undefined && report.budget_bytes && report.verdict === "does_not_fit") {
     return [
       "Needs ",
       figure(peak.device_bytes, "peak.device_bytes"),
@@ -68,9 +67,9 @@ function reasonOf(report) {
     ];
   }
   // What nobody knows is part of the verdict: its own sentence says how.
-  const isUnknown = (decision) => decision.why !== "modelled";
-  if ((report.decisions ?? []).some(isUnknown)) return [sentence(report.headline.replace(/^FITS( IF)?  /, ""))];
-  if (peak && gpu) {
+  const isUnknown = (report.decisions ?? []).some((decision) => decision.why !== "modelled");
+  if (isUnknown && report.headline) return [sentence(report.headline.replace(/^FITS( IF)?  /, ""))];
+  if (peak?.device_bytes !== undefined && gpu) {
     const rest = gpu.memory_bytes - peak.device_bytes;
     return [
       "Needs ",
@@ -80,28 +79,56 @@ function reasonOf(report) {
       `, ${included(peak, gpu)} included: ${bytesText(Math.max(0, rest))} to spare.`,
     ];
   }
-  const cards = report.fits_on ?? [],
-    likely = (card) => card.known === "likely",
-    certain = cards.filter((card) => !likely(card));
-  return certain.length
-    ? [`Would fit on ${smallest(certain)}.`]
-    : cards.length
-      ? [`Would likely fit on ${smallest(cards)}; workspaces of cuDNN differ from GPU to GPU.`]
-      : [];
+  return roomReason(report.fits_on ?? []);
+}
+
+// Who asked for how much, where, and why there was no room.
+/** @param {NonNullable<AnyReport["out_of_memory"]>} refusal @returns {OneChild[]} */
+function refusalReason(refusal) {
+  const free =
+    refusal.free_bytes === null ? [] : [" with ", figure(refusal.free_bytes, "out_of_memory.free_bytes"), " free"];
+  const place = placeText(refusal.file, refusal.line),
+    when = whenText(refusal.phase, refusal.step);
+  const who = [
+    refusal.operator || "A request",
+    refusal.module && `in ${refusal.module}`,
+    place && `at ${place}`,
+    when && `(${when})`,
+  ];
+  return [
+    who.filter(Boolean).join(" "),
+    " tried to allocate ",
+    figure(refusal.tried_bytes, "out_of_memory.tried_bytes"),
+    ...free,
+    ".",
+    refusal.reason ? make("span", { class: "why" }, sentence(refusal.reason)) : "",
+  ];
+}
+
+// Cards that have room for a run which had no limit.
+/** @param {FitsOn[]} cards @returns {OneChild[]} */
+function roomReason(cards) {
+  const certain = cards.filter((card) => card.known !== "likely");
+  if (certain.length) return [`Would fit on ${smallest(certain)}.`];
+  if (!cards.length) return [];
+  return [`Would likely fit on ${smallest(cards)}; workspaces of cuDNN differ from GPU to GPU.`];
 }
 
 // The first of a list that is sorted by memory, and how many there are beside them.
+/** @param {FitsOn[]} cards */
 function smallest(cards, shown = 6) {
   const names = cards.slice(0, shown).map((card) => `${card.name} (${bytesText(card.memory_bytes)})`),
     more = cards.length - shown;
   return names.join(", ") + (0 < more ? ` and ${more} larger GPUs` : "");
 }
 
+/** @param {string} text */
 function sentence(text) {
   const first = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(first) ? first : first + ".";
 }
 
+/** @param {string} label @param {OneChild} value @param {string} note */
 function fact(label, value, note) {
   return make(
     "div",
@@ -112,9 +139,9 @@ function fact(label, value, note) {
 }
 
 // What holds most: a category, or a line where nothing has a name.
-function holder(report) {
-  const whole = report.peak.allocated_bytes,
-    share = (bytes) => `${bytesText(bytes)}, ${percentText(bytes, whole)} of the peak`;
+/** @param {AnyReport} report @param {number} whole */
+function holder(report, whole) {
+  const share = (/** @type {number} */ bytes) => `${bytesText(bytes)}, ${percentText(bytes, whole)} of the peak`;
   const [largest] = [...(report.categories ?? [])].sort((a, b) => b.bytes - a.bytes);
   if (!largest || !largest.bytes) return [];
   if (largest.name !== "unknown") return [fact("Held mostly by", plainWords(largest.name), share(largest.bytes))];
@@ -122,6 +149,7 @@ function holder(report) {
   return line ? [fact("Held mostly by", lastPart(placeText(line.file, line.line)), share(line.bytes))] : [];
 }
 
+/** @param {AnyReport} report */
 function facts(report) {
   const { peak } = report;
   if (!peak) return [];
@@ -139,7 +167,7 @@ function facts(report) {
       whenText(peak.reserved_phase, peak.reserved_step) || "tensors and cache",
     ),
   );
-  rows.push(...holder(report));
+  rows.push(...holder(report, peak.allocated_bytes));
   const place = placeText(peak.file, peak.line);
   if (peak.operator || place)
     rows.push(fact("Raised by", peak.operator || lastPart(place), [peak.module, place].filter(Boolean).join(" · ")));
@@ -150,6 +178,7 @@ function facts(report) {
 }
 
 // How far the peak depends on when other streams are done with what was freed.
+/** @param {Deferred} deferred */
 function streams({ count, late, late_fits: fits }) {
   const value = fits ? figure(late.reserved_bytes, "deferred_frees.late.reserved_bytes") : "would not fit";
   const frees = count === 1 ? "1 free waits" : `${countText(count)} frees wait`;
@@ -157,6 +186,7 @@ function streams({ count, late, late_fits: fits }) {
 }
 
 // What is not PyTorch's, and how it is known.
+/** @param {Peak} peak @param {Gpu} gpu */
 function included(peak, gpu) {
   const others = peak.device_bytes - (peak.process_bytes ?? peak.device_bytes);
   const parts = [`context (${gpu.context_known})`];
@@ -165,17 +195,26 @@ function included(peak, gpu) {
   return parts.join(" and ");
 }
 
+// The bytes of a part of the ledger; 0 if it has none.
+/** @param {Entry[]} ledger @param {string} name */
+export function partOf(ledger, name) {
+  return ledger.find((entry) => entry.name === name)?.bytes ?? 0;
+}
+
 // The parts of the card at the shown moment: categories, then what PyTorch keeps, then the rest.
+/** @param {AnyReport} report */
 export function barParts(report) {
   const held = report.out_of_memory && report.out_of_memory.held;
   const ledger = (held ? held.ledger : report.peak_ledger) ?? [];
-  const row = (name) => (ledger.find((entry) => entry.name === name) ?? { bytes: 0 }).bytes;
+  const row = (/** @type {string} */ name) => partOf(ledger, name);
+  /** @type {{ name: string, bytes: number, kind: string, colour?: string }[]} */
   const parts = (held ? held.categories : (report.categories ?? [])).map(({ name, bytes }) => ({
     name: plainWords(name),
     bytes,
     colour: categoryColour(name),
     kind: "",
   }));
+  /** @type {[string, number, string][]} */
   const others = [
     ["waiting for a stream", row("waiting"), "waiting"],
     ["cached, in pieces", row("cached_fragments"), "cached"],
@@ -194,6 +233,7 @@ export function barParts(report) {
   };
 }
 
+/** @param {AnyReport} report */
 function bar(report) {
   const { parts, total, when } = barParts(report);
   const sum = parts.reduce((all, part) => all + part.bytes, 0);
@@ -222,8 +262,8 @@ function bar(report) {
   ];
 }
 
-export function showSummary(item) {
-  const { report } = item;
+/** @param {AnyReport} report */
+export function showSummary(report) {
   const [verdict, mood] = verdictOf(report);
   refill(
     byId("verdict"),
@@ -242,6 +282,7 @@ export function showSummary(item) {
   refill(byId("software"), softwareOf(report));
 }
 
+/** @param {AnyReport} report */
 function softwareOf(report) {
   const { software } = report;
   const words = software

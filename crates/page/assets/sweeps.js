@@ -4,25 +4,32 @@ import { byId, make, refill } from "./dom.js";
 import { axisSteps, axisText, bytesText, plainWords } from "./format.js";
 import { bandColours, OKABE_ITO } from "./colours.js";
 
+/** @import { Document, Largest, Point, Scaling, SweepAnswer, SweepGpu } from "../types" */
+
+/** @param {Document[]} documents */
 export function showSweeps(documents) {
   const sweeps = documents.filter((document) => document.schema === "fathom.sweep/1");
   byId("sweeps").hidden = !sweeps.length;
-  refill(byId("sweeps-list"), sweeps.map(sweep));
+  refill(byId("sweeps-list"), sweeps.map(sweepArticle));
 }
 
+/** @template Value @param {Value[]} values */
 const unique = (values) => [...new Set(values)];
+/** @param {Point} point */
 const needs = (point) => point.device_bytes ?? point.peak_reserved_bytes ?? 0;
 
+/** @param {SweepAnswer} answer */
 function knobNames({ knobs, points }) {
   const named = (knobs ?? []).map((knob) => (typeof knob === "string" ? knob : knob.name));
   return unique([...named, ...(points ?? []).flatMap((point) => Object.keys(point.values ?? {}))]).filter(Boolean);
 }
 
 // The first knob runs across, the second down; other knobs and cards make figures of their own.
-function sweep(answer) {
+/** @param {SweepAnswer} answer */
+function sweepArticle(answer) {
   const points = (answer.points ?? []).filter((point) => point.values),
     [across, down, ...others] = knobNames(answer);
-  const label = (point) =>
+  const label = (/** @type {Point} */ point) =>
     [point.gpu ?? "", ...others.map((name) => `${name} ${point.values[name]}`)].filter(Boolean).join(", ");
   const most = Math.max(1, ...points.map(needs));
   const figures = unique(points.map(label)).map((group) => {
@@ -31,25 +38,33 @@ function sweep(answer) {
     return make(
       "figure",
       {},
-      make("figcaption", {}, group || "All points", saysMemory(group, card) ? "" : `, ${bytesText(card.memory_bytes)}`),
+      make("figcaption", {}, group || "All points", memoryText(group, card)),
       heat(own, across, down, most),
       curves(own, across, down, card ? card.memory_bytes : 0),
     );
   });
-  const scaling = (answer.scaling ?? []).map((row) => {
-    const what = plainWords(row.of ?? "peak").replace(" bytes", "");
-    const power = Number(row.exponent).toFixed(2);
-    const how = power === "1.00" ? `linearly with ${row.knob}` : `as ${row.knob} to the power of ${power}`;
-    return make("li", {}, `${what} grows ${how} (fitted)`);
-  });
-  return make("div", {}, figures, make("ul", {}, (answer.largest ?? []).map(largestRow), scaling));
+  const largest = (answer.largest ?? []).map(largestRow),
+    scaling = (answer.scaling ?? []).map(scalingRow);
+  return make("div", {}, figures, make("ul", {}, largest, scaling));
 }
 
-// A card that was given by its memory is named by it: `1 GiB`, `700.0 MiB`.
-function saysMemory(group, card) {
-  return !card || group.startsWith(bytesText(card.memory_bytes)) || group.startsWith(axisText(card.memory_bytes));
+// The memory of a card; nothing if it was given by its memory, and so is named by it: `1 GiB`, `700.0 MiB`.
+/** @param {string} group @param {SweepGpu | undefined} card */
+function memoryText(group, card) {
+  const says = (/** @type {string} */ text) => group.startsWith(text);
+  if (!card || says(bytesText(card.memory_bytes)) || says(axisText(card.memory_bytes))) return "";
+  return `, ${bytesText(card.memory_bytes)}`;
 }
 
+/** @param {Scaling} row */
+function scalingRow(row) {
+  const what = plainWords(row.of ?? "peak").replace(" bytes", "");
+  const power = Number(row.exponent).toFixed(2);
+  const how = power === "1.00" ? `linearly with ${row.knob}` : `as ${row.knob} to the power of ${power}`;
+  return make("li", {}, `${what} grows ${how} (fitted)`);
+}
+
+/** @param {Largest} row */
 function largestRow(row) {
   const others = Object.entries(row.others ?? {})
     .map(([name, value]) => ` with ${name} ${value}`)
@@ -66,11 +81,13 @@ function largestRow(row) {
   );
 }
 
+/** @param {Point[]} points @param {string} across @param {string | undefined} down @param {number} most */
 function heat(points, across, down, most) {
   const columns = unique(points.map((point) => point.values[across])),
-    rows = down ? unique(points.map((point) => point.values[down])) : [null];
-  const cell = (row, column) => {
-    const point = points.find((one) => one.values[across] === column && (row === null || one.values[down] === row));
+    rowOf = (/** @type {Point} */ point) => (down ? point.values[down] : ""),
+    rows = unique(points.map(rowOf));
+  const cell = (/** @type {string} */ row, /** @type {string} */ column) => {
+    const point = points.find((one) => one.values[across] === column && rowOf(one) === row);
     return point ? heatCell(point, most) : make("td", {});
   };
   const head = make(
@@ -83,7 +100,7 @@ function heat(points, across, down, most) {
     make(
       "tr",
       {},
-      make("th", {}, row === null ? "" : String(row)),
+      make("th", {}, String(row)),
       columns.map((column) => cell(row, column)),
     ),
   );
@@ -96,6 +113,7 @@ function heat(points, across, down, most) {
 
 // What does not fit has another colour and a cross; what fits with what was assumed alone a question mark; what was
 // predicted, not run, a tilde.
+/** @param {Point} point @param {number} most */
 function heatCell(point, most) {
   const fits = point.verdict.startsWith("fits"),
     isAssumed = point.verdict === "fits_if",
@@ -105,7 +123,7 @@ function heatCell(point, most) {
     opacity: String(0.12 + 0.6 * Math.min(1, bytes / most)),
     background: fits ? OKABE_ITO.blue : OKABE_ITO.vermilion,
   };
-  const text = (fits ? (isAssumed ? "? " : "") : "✕ ") + (isRun ? "" : "~ ") + (bytes ? bytesText(bytes) : plainWords(point.verdict));
+  const sign = (fits ? (isAssumed ? "? " : "") : "✕ ") + (isRun ? "" : "~ ");
   return make(
     "td",
     {
@@ -113,73 +131,82 @@ function heatCell(point, most) {
       title: [plainWords(point.verdict), isRun ? "run" : "predicted", point.failure].filter(Boolean).join(", "),
     },
     make("span", { class: "fill", style: fill }),
-    make("span", { class: "text" }, text),
+    make("span", { class: "text" }, sign + (bytes ? bytesText(bytes) : plainWords(point.verdict))),
   );
 }
 
+/** @param {string} tag @param {Record<string, string | number>} attributes @param {string} [text] */
 function svg(tag, attributes, text) {
   // The name of a namespace, not an address: nothing is fetched.
   const element = document.createElementNS("http" + "://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
   if (text !== undefined) element.textContent = text;
   return element;
 }
 
+// Where the curves are in their picture: the plot from left to right and down to its floor, texts around it.
+const LEFT = 60,
+  RIGHT = 540,
+  FLOOR = 190;
+
 // Bytes over the first knob, a line for each value of the second; dots are open where it does not fit.
+/** @param {Point[]} points @param {string} across @param {string | undefined} down @param {number} limit */
 function curves(points, across, down, limit) {
-  const value = (point) => Number(point.values[across]);
+  const value = (/** @type {Point} */ point) => Number(point.values[across]);
   const numeric = points.filter((point) => Number.isFinite(value(point)) && needs(point));
   const xs = unique(numeric.map(value)).sort((a, b) => a - b),
     [least, greatest] = [xs[0], xs[xs.length - 1]];
   if (xs.length < 2) return "";
   const top = Math.max(...numeric.map(needs), limit) * 1.08;
-  const x = (number) => 60 + (480 * (number - least)) / (greatest - least),
-    y = (bytes) => 190 - (170 * bytes) / top;
+  const x = (/** @type {number} */ number) => LEFT + ((RIGHT - LEFT) * (number - least)) / (greatest - least),
+    y = (/** @type {number} */ bytes) => FLOOR - (170 * bytes) / top;
   const picture = svg("svg", {
     viewBox: "0 0 680 226",
     class: "curves",
     role: "img",
     "aria-label": `needed memory over ${across}`,
   });
-  for (const bytes of axisSteps(top, 5)) {
+  const level = (/** @type {number} */ bytes, /** @type {string} */ kind) =>
+    svg("line", { x1: LEFT, x2: RIGHT, y1: y(bytes), y2: y(bytes), class: kind });
+  for (const bytes of axisSteps(top, 5))
     picture.append(
-      svg("line", { x1: 60, x2: 540, y1: y(bytes), y2: y(bytes), class: "grid" }),
-      svg("text", { x: 54, y: y(bytes) + 4, "text-anchor": "end" }, axisText(bytes)),
+      level(bytes, "grid"),
+      svg("text", { x: LEFT - 6, y: y(bytes) + 4, "text-anchor": "end" }, axisText(bytes)),
     );
-  }
-  if (limit) picture.append(svg("line", { x1: 60, x2: 540, y1: y(limit), y2: y(limit), class: "limit" }));
+  if (limit) picture.append(level(limit, "limit"));
   for (const number of xs)
-    picture.append(svg("text", { x: x(number), y: 206, "text-anchor": "middle" }, String(number)));
-  picture.append(svg("text", { x: 300, y: 222, "text-anchor": "middle" }, across));
-  const groups = unique(numeric.map((point) => (down ? String(point.values[down]) : ""))),
+    picture.append(svg("text", { x: x(number), y: FLOOR + 16, "text-anchor": "middle" }, String(number)));
+  picture.append(svg("text", { x: (LEFT + RIGHT) / 2, y: FLOOR + 32, "text-anchor": "middle" }, across));
+  const groupOf = (/** @type {Point} */ point) => (down ? String(point.values[down]) : ""),
+    groups = unique(numeric.map(groupOf)),
     colours = bandColours("sweep", ["", ...groups, ""]);
   groups.forEach((group, index) => {
-    const own = numeric
-      .filter((point) => (down ? String(point.values[down]) : "") === group)
-      .sort((a, b) => value(a) - value(b));
-    const colour = colours[index + 1],
-      last = own[own.length - 1];
-    picture.append(
-      svg("polyline", {
-        points: own.map((point) => `${x(value(point))},${y(needs(point))}`).join(" "),
-        fill: "none",
-        stroke: colour,
-        "stroke-width": 2,
-      }),
-    );
-    for (const point of own)
-      picture.append(
-        svg("circle", {
-          cx: x(value(point)),
-          cy: y(needs(point)),
-          r: 3.5,
-          stroke: colour,
-          "stroke-width": 1.5,
-          class: point.verdict.startsWith("fits") ? "" : "open",
-          fill: colour,
-        }),
-      );
-    picture.append(svg("text", { x: x(value(last)) + 8, y: y(needs(last)) + 4 }, down ? `${down} ${group}` : ""));
+    const own = numeric.filter((point) => groupOf(point) === group).sort((a, b) => value(a) - value(b));
+    const places = own.map((point) => ({ x: x(value(point)), y: y(needs(point)), verdict: point.verdict }));
+    picture.append(...curve(places, colours[index + 1], down ? `${down} ${group}` : ""));
   });
   return picture;
+}
+
+// One line with its dots, and its name at its end.
+/** @param {{ x: number, y: number, verdict: string }[]} places @param {string} colour @param {string} name */
+function curve(places, colour, name) {
+  const points = places.map(({ x, y }) => `${x},${y}`).join(" "),
+    last = places[places.length - 1];
+  const dots = places.map(({ x, y, verdict }) =>
+    svg("circle", {
+      cx: x,
+      cy: y,
+      r: 3.5,
+      stroke: colour,
+      "stroke-width": 1.5,
+      class: verdict.startsWith("fits") ? "" : "open",
+      fill: colour,
+    }),
+  );
+  return [
+    svg("polyline", { points, fill: "none", stroke: colour, "stroke-width": 2 }),
+    ...dots,
+    svg("text", { x: last.x + 8, y: last.y + 4 }, name),
+  ];
 }

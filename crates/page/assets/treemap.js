@@ -5,11 +5,21 @@ import { bytesText, fitText } from "./format.js";
 import { inkOn, nodeColour } from "./colours.js";
 import { ownParts } from "./trees.js";
 
+/** @import { Theme } from "./colours.js" */
+/** @import { Context, Size } from "./dom.js" */
+/** @import { TreeNode } from "./trees.js" */
+/** @typedef {{ x: number, y: number, width: number, height: number }} Box */
+/** @typedef {Box & { node: TreeNode }} Tile */
+/** @typedef {((node: TreeNode) => boolean) | null} IsMarked */
+
+// The height of a node's title, and the least side of a tile that is drawn, in pixels.
 const HEAD = 17;
 const LEAST = 3;
 
 // Tiles of values in a box; values are sorted, largest first.
+/** @param {number[]} values @param {Box} box */
 export function squarify(values, box) {
+  /** @type {Box[]} */
   const tiles = [];
   let { x, y, width, height } = box;
   let rest = values.reduce((sum, value) => sum + value, 0);
@@ -45,13 +55,13 @@ export function squarify(values, box) {
 }
 
 // Draws a tree; gives the tiles that were drawn, the outer before the inner.
+/** @param {Context} context @param {Size} size @param {TreeNode} tree @param {Theme} theme @param {IsMarked} marked */
 export function drawTreemap(context, size, tree, theme, marked) {
+  /** @type {Tile[]} */
   const drawn = [];
-  context.fillStyle = theme.paper;
-  context.fillRect(0, 0, size.width, size.height);
-  context.textBaseline = "middle";
-  context.textAlign = "left";
+  emptyPaper(context, size, theme);
   const total = tree.bytes;
+  /** @param {TreeNode} outer @param {Box} box @param {number} depth */
   const place = (outer, box, depth) => {
     if (box.width < LEAST || box.height < LEAST) return;
     const node = depth ? innermost(outer) : outer;
@@ -61,15 +71,7 @@ export function drawTreemap(context, size, tree, theme, marked) {
     if (isLeaf) return tile(context, box, node, nodeColour(node), total, marked);
     const hasHead = depth > 0 && box.height > HEAD * 2 && box.width > 40;
     if (depth > 0) frame(context, box, node, theme, hasHead, total);
-    const inner =
-      depth === 0
-        ? box
-        : {
-            x: box.x + 2,
-            y: box.y + (hasHead ? HEAD : 2),
-            width: box.width - 4,
-            height: box.height - (hasHead ? HEAD + 2 : 4),
-          };
+    const inner = depth > 0 ? inside(box, hasHead ? HEAD : 2) : box;
     if (inner.width < LEAST || inner.height < LEAST) return tile(context, box, node, nodeColour(node), total, marked);
     const boxes = squarify(
       parts.map((part) => part.bytes),
@@ -81,7 +83,23 @@ export function drawTreemap(context, size, tree, theme, marked) {
   return drawn;
 }
 
+// Clean paper, for texts that are centred on their line.
+/** @param {Context} context @param {Size} size @param {Theme} theme */
+export function emptyPaper(context, size, theme) {
+  context.fillStyle = theme.paper;
+  context.fillRect(0, 0, size.width, size.height);
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+}
+
+// The box within a frame, below its head.
+/** @param {Box} box @param {number} head @returns {Box} */
+function inside({ x, y, width, height }, head) {
+  return { x: x + 2, y: y + head, width: width - 4, height: height - head - 2 };
+}
+
 // A module that only holds one other is shown as that one, with both names.
+/** @param {TreeNode} node */
 function innermost(node) {
   let inner = node,
     label = node.label;
@@ -92,6 +110,8 @@ function innermost(node) {
   return inner === node ? node : { ...inner, label };
 }
 
+/** @param {Context} context @param {Box} box @param {TreeNode} node @param {Theme} theme @param {boolean} hasHead
+ *  @param {number} total */
 function frame(context, box, node, theme, hasHead, total) {
   context.fillStyle = theme.wash;
   context.fillRect(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1);
@@ -111,6 +131,8 @@ function frame(context, box, node, theme, hasHead, total) {
     context.fillText(bytes, box.x + after - 4, box.y + HEAD / 2 + 1);
 }
 
+/** @param {Context} context @param {Box} box @param {TreeNode} node @param {string} colour @param {number} total
+ *  @param {IsMarked} marked */
 function tile(context, box, node, colour, total, marked) {
   context.fillStyle = colour;
   context.fillRect(box.x + 0.5, box.y + 0.5, Math.max(0.5, box.width - 1), Math.max(0.5, box.height - 1));

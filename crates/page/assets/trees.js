@@ -2,21 +2,48 @@
 
 import { lastPart } from "./format.js";
 
-function node(label, path, mark) {
-  return { label, path, mark, bytes: 0, count: 0, own: 0, children: new Map(), category: "", parts: new Map() };
+/** @import { Story } from "./story.js" */
+
+// A module, a line, or what one of them holds itself of a category (`isPart`). `own` is without what is below it;
+// `category` is the one that holds most of it, `parts` has the bytes of all.
+/**
+ * @typedef {object} TreeNode
+ * @property {string} label
+ * @property {string} path
+ * @property {string} mark
+ * @property {number} bytes
+ * @property {number} count
+ * @property {number} own
+ * @property {Map<string | number, TreeNode>} children
+ * @property {TreeNode[]} list
+ * @property {string} category
+ * @property {Map<string, number>} parts
+ * @property {number} [branch]
+ * @property {boolean} isPart
+ */
+
+/** @param {string} label @param {string} path @param {string} mark @returns {TreeNode} */
+function emptyNode(label, path, mark) {
+  const sums = { bytes: 0, count: 0, own: 0, category: "", parts: new Map() };
+  return { label, path, mark, ...sums, children: new Map(), list: [], isPart: false };
 }
 
+// The child of a key, made if it is not there yet.
+/** @param {TreeNode} parent @param {string | number} key @param {string} label @param {string} path
+ *  @param {string} mark */
 function below(parent, key, label, path, mark) {
   let child = parent.children.get(key);
   if (!child) {
-    child = node(label, path, mark);
+    child = emptyNode(label, path, mark);
     parent.children.set(key, child);
   }
   return child;
 }
 
 // Bytes and counts of the kinds that are alive at a tick.
+/** @param {Story} story @param {number} tick */
 export function aliveKinds(story, tick) {
+  /** @type {Map<number, { kind: number, bytes: number, count: number }>} */
   const rows = new Map();
   story.forAlive(tick, (life) => {
     const kind = story.kind[life];
@@ -29,17 +56,18 @@ export function aliveKinds(story, tick) {
 }
 
 // `classes` has the class of each module's path.
+/** @param {Story} story @param {number} tick @param {"module" | "line"} by @param {Map<string, string>} classes */
 export function treeAt(story, tick, by, classes) {
-  const root = node(by === "line" ? "all lines" : "all modules", "", "");
+  const root = emptyNode(by === "line" ? "all lines" : "all modules", "", "");
   for (const { kind, bytes, count } of aliveKinds(story, tick)) {
     const about = story.about(kind);
-    const line = by === "line" ? lineage(story, root, kind) : moduleLineage(root, about.module, classes);
-    for (const part of line) {
+    const lineage = by === "line" ? lineLineage(story, root, kind) : moduleLineage(root, about.module, classes);
+    for (const part of lineage) {
       part.bytes += bytes;
       part.count += count;
       part.parts.set(about.category, (part.parts.get(about.category) ?? 0) + bytes);
     }
-    line[line.length - 1].own += bytes;
+    lineage[lineage.length - 1].own += bytes;
   }
   finish(root);
   root.list.forEach((child, index) => numberBranch(child, index));
@@ -50,6 +78,7 @@ export function treeAt(story, tick, by, classes) {
 const DEEPEST_MODULE = 64;
 
 // The modules from the top down to a path.
+/** @param {TreeNode} root @param {string} path @param {Map<string, string>} classes */
 function moduleLineage(root, path, classes) {
   if (!path) return [root, below(root, "", "no module", "?", "module:")];
   const line = [root];
@@ -64,62 +93,64 @@ function moduleLineage(root, path, classes) {
 }
 
 // The user's lines from the outermost call down.
-function lineage(story, root, kind) {
-  const rows = [];
-  const { "place.caller": caller, "place.file": file, "place.line": line, "place.function": name } = story.columns;
-  for (let row = story.columns["kind.place"][kind] - 1; row >= 0; row = caller[row] - 1) rows.push(row);
+/** @param {Story} story @param {TreeNode} root @param {number} kind */
+function lineLineage(story, root, kind) {
+  const rows = story.placesOf(kind);
   if (!rows.length) return [root, below(root, "", "no line", "?", "line:")];
   const nodes = [root];
   for (const row of rows.reverse()) {
-    const path = story.text(file[row]) + ":" + line[row];
-    const label = `${lastPart(story.text(file[row]))}:${line[row]} ${story.text(name[row])}`;
+    const path = story.lineText(row);
+    const label = `${lastPart(path)} ${story.text(story.columns["place.function"][row])}`;
     nodes.push(below(nodes[nodes.length - 1], row, label, path, "line:" + path));
   }
   return nodes;
 }
 
 // Children as lists, largest first; what a node holds itself becomes leaves by category.
+/** @param {TreeNode} tree */
 function finish(tree) {
-  const [largest] = [...tree.parts].sort((a, b) => b[1] - a[1]);
+  const [largest] = largestParts(tree);
   tree.category = largest ? largest[0] : "";
   tree.list = [...tree.children.values()];
   tree.list.forEach(finish);
   tree.list.sort((a, b) => b.bytes - a.bytes || (a.label < b.label ? -1 : 1));
 }
 
+// Categories of a node with their bytes, largest first.
+/** @param {TreeNode} tree */
+export function largestParts(tree) {
+  return [...tree.parts].sort((a, b) => b[1] - a[1]);
+}
+
 // Each branch of the root has a number, for colours where categories have none.
+/** @param {TreeNode} tree @param {number} number */
 function numberBranch(tree, number) {
   tree.branch = number;
   for (const child of tree.list) numberBranch(child, number);
 }
 
 // A treemap's leaves: what a node holds itself, by category.
+/** @param {TreeNode} tree */
 export function ownParts(tree) {
   if (!tree.own) return [];
   const rest = new Map(tree.parts);
   for (const child of tree.list)
-    for (const [category, bytes] of child.parts) rest.set(category, rest.get(category) - bytes);
+    for (const [category, bytes] of child.parts) rest.set(category, (rest.get(category) ?? 0) - bytes);
   return [...rest]
     .filter(([, bytes]) => bytes > 0)
-    .map(([category, bytes]) => ({
-      label: category,
-      path: tree.path,
-      mark: [tree.mark, "category:" + category].filter(Boolean).join("\n"),
-      bytes,
-      list: [],
-      category,
-      branch: tree.branch,
-      isPart: true,
-      parts: new Map([[category, bytes]]),
-    }));
+    .map(([category, bytes]) => {
+      const mark = [tree.mark, "category:" + category].filter(Boolean).join("\n"),
+        parts = new Map([[category, bytes]]);
+      return { ...emptyNode(category, tree.path, mark), bytes, category, parts, branch: tree.branch, isPart: true };
+    });
 }
 
 // The node of a path, or the root.
+/** @param {TreeNode} tree @param {string} path */
 export function findNode(tree, path) {
   if (!path) return tree;
   const open = [tree];
-  while (open.length) {
-    const next = open.pop();
+  for (let next = open.pop(); next; next = open.pop()) {
     if (next.path === path) return next;
     open.push(...next.list);
   }
