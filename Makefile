@@ -16,6 +16,7 @@ FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
 QUICK := accuracy peers speed scale values rust planner
+CHECKED := python tests bench examples packaging
 BENCHES := $(QUICK) ranks largest fit_cases
 
 # Node comes as a wheel, so that the page's scripts are checked wherever Python is.
@@ -38,7 +39,9 @@ build: $(VENV)/torch.stamp
 
 test: lint test-rust test-fuzz test-differential test-python
 
-lint:
+lint: .venvs/lint/lint.stamp
+	.venvs/lint/bin/ruff check --quiet $(CHECKED)
+	.venvs/lint/bin/mypy
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	$(IN_FUZZ) cargo fmt --check
@@ -160,6 +163,12 @@ $(TSC)/tsc.stamp: requirements/node.txt crates/page/lint/package.json crates/pag
 # The oldest cuDNN that can be asked without a card, for the conv nets among these runs.
 .venvs/cudnn-9.8.0/cudnn.stamp:
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) nvidia-cudnn-cu12==9.8.0.87
+	touch $@
+
+# ruff and mypy alone: `make lint` needs no torch.
+.venvs/lint/lint.stamp: requirements/lint.txt requirements/pytest.txt
+	$(PYTHON) -m venv .venvs/lint
+	.venvs/lint/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/lint.txt -r requirements/pytest.txt
 	touch $@
 
 # What PyTorch's own tests import; they see the packages of torch 2.13.0.

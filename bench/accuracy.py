@@ -79,8 +79,7 @@ def report(row, version, folder):
 def together(rows, asked):
     """(row, what is asked of it), two at a time, since no time is measured."""
     with ThreadPoolExecutor(2) as pool:
-        for row, answer in zip(rows, pool.map(asked, rows), strict=True):
-            yield row, answer
+        yield from zip(rows, pool.map(asked, rows), strict=True)
 
 
 def answers(rows, folder, quick):

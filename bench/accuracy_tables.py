@@ -62,7 +62,7 @@ def kind(row):
 def of_rows(found):
     """One line for each run."""
     columns = {"run": "text", "card": "text", "measured": "bytes", "Fathom": "bytes", "of it before": "bytes"}
-    columns |= {"error": "error", "verdict": "text"} | {name: "error" for name in PEERS}
+    columns |= {"error": "error", "verdict": "text"} | dict.fromkeys(PEERS, "error")
     rows = []
     for row, reports in found:
         ours, before = estimate(row, reports), reports[main_version(row)]["before_bytes"]
@@ -104,7 +104,7 @@ def by_estimator(chosen):
 def of_cudnn(found):
     """The part that is due to workspaces: conv nets, by who was asked for them."""
     versions = list(next(reports for row, reports in found if not row.is_transformer))
-    columns = {"run": "text", "card": "text", "measured": "bytes"} | {version: "error" for version in versions}
+    columns = {"run": "text", "card": "text", "measured": "bytes"} | dict.fromkeys(versions, "error")
     columns |= {"between them": "bytes"}
     rows = []
     for row, reports in found:

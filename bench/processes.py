@@ -55,7 +55,7 @@ class Stepper:
 
     def __init__(self, tool, model):
         command, environment = tools.estimating(tool, model, "told")
-        self.lines, self.errors = [], tempfile.TemporaryFile("w+")
+        self.lines, self.errors = [], tempfile.TemporaryFile("w+")  # noqa: SIM115  it lives as long as this
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.errors}
         self.process = subprocess.Popen(command, env=environment, text=True, **pipes)
         self.is_running = self.wait()

@@ -42,7 +42,7 @@ def read(path):
 
 def equal_events(ours, theirs):
     """How many events are the same before the first that is not."""
-    pairs = zip(ours.events, theirs.events)  # noqa: B905, what is longer has no partner
+    pairs = zip(ours.events, theirs.events)  # what is longer has no partner
     return next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(ours.events), len(theirs.events)))
 
 
@@ -71,7 +71,7 @@ def compare(python, folder, programs=PROGRAMS):
 
 def table(rows):
     columns = {"snapshot": "text", "events": "count", "equal": "count"}
-    columns |= {name: "bytes" for name in ["allocated there", "here", "reserved there", "reserved here"]}
+    columns |= dict.fromkeys(["allocated there", "here", "reserved there", "reserved here"], "bytes")
     notes = ["Equal: of the same kind and the same bytes, in the same place of the sequence, up to the first that is not."]
     return Table("Published snapshots, their programs run again", columns, rows, notes)
 

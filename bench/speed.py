@@ -122,7 +122,7 @@ def main():
         ratios = [row[6] for row in steps if row[6] is not None]
         reached = sum(each >= AIM for each in ratios)
         summary = f"Of {len(ratios)} models that MemTracker can run, a step of {reached} is at least {AIM} times as fast."
-        tables = [Table("A step", STEP, steps, [summary, *sum(notes, [])]), Table("An estimate", ESTIMATE, estimates)]
+        tables = [Table("A step", STEP, steps, [summary, *(line for lines in notes for line in lines)]), Table("An estimate", ESTIMATE, estimates)]
         save("speed", "Speed", ABOUT, "python3 bench/speed.py", tables, ("torch", "transformers"), tools.python())
     slow = [row[0] for row in steps if row[6] is not None and row[6] < LEAST or row[8] is not None and row[8] < 1]
     sys.exit(f"below the bounds: {slow}" if slow else 0)

@@ -39,7 +39,7 @@ def each(names, run):
         pid = os.fork()
         if pid == 0:
             torch.set_num_threads(1)
-            leave(lambda: run(name))
+            leave(lambda: run(name))  # noqa: B023  it runs at once
         running[pid] = name
         if len(running) == AT_ONCE:
             wait()

@@ -9,11 +9,11 @@ import os
 import sys
 from pathlib import Path
 
-import torch._dynamo  # noqa: F401  the first optimizer of each case would import it
-import torch.distributed.nn.functional  # noqa: F401
-import torch.distributed.optim  # noqa: F401
-import torch.distributed.pipelining  # noqa: F401
-import torch.distributed.tensor.parallel  # noqa: F401
+import torch._dynamo  # the first optimizer of each case would import it
+import torch.distributed.nn.functional
+import torch.distributed.optim
+import torch.distributed.pipelining
+import torch.distributed.tensor.parallel
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "scripts"))
 import forks

@@ -9,16 +9,16 @@ from conftest import ROOT, missing
 
 sys.path.insert(0, str(ROOT / "bench"))
 
-import accuracy  # noqa: E402
-import accuracy_tables as tables  # noqa: E402
-import published  # noqa: E402
-import score  # noqa: E402
+import accuracy
+import accuracy_tables as tables
+import published
+import score
 
 GIB = 1 << 30
 
 
 def row(truth, peer=None, ran_out=False, is_transformer=True, name="model"):
-    peers = {name: peer for name in score.PEERS}
+    peers = dict.fromkeys(score.PEERS, peer)
     return score.Row(is_transformer, name, "SGD", 1, "RTX 3060", 12 * GIB, "end", truth, ran_out, peers)
 
 

@@ -8,9 +8,9 @@ from conftest import PYTHON, ROOT
 
 sys.path.insert(0, str(ROOT / "bench"))
 
-import peers  # noqa: E402
-import scale  # noqa: E402
-import tools  # noqa: E402
+import peers
+import scale
+import tools
 
 # Parameters as torchvision, Stable Diffusion, OpenAI, Google and peft count them; the LSTM's by its shapes.
 PARAMETERS = {

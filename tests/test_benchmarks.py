@@ -6,7 +6,7 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "bench"))
 
-import publish  # noqa: E402
+import publish
 
 
 def test_the_page_is_what_the_results_say():

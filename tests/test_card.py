@@ -7,7 +7,7 @@ import pytest
 from conftest import PYTHON, ROOT, SCRIPTS
 
 sys.path.insert(0, str(ROOT / "python"))
-import fathom as package  # noqa: E402
+import fathom as package
 
 GIB = 1 << 30
 EAGER = ROOT / "tests" / "recorded" / "kdr2-t2-None_fwd-eager_bwd.pickle"

@@ -201,7 +201,7 @@ def test_a_report_is_a_side_too(commits, diff):
 # -- on a page ----------------------------------------------------------------------------------------------
 
 
-def test_a_page_of_two_runs(commits, fathom, tmp_path, look):  # noqa: F811
+def test_a_page_of_two_runs(commits, fathom, tmp_path, look):
     path = tmp_path / "diff.html"
     done = fathom.command("diff", "before", "ema", "--page", path, cwd=commits)
     assert done.returncode == 0, done.stderr
@@ -234,7 +234,7 @@ def test_a_page_of_two_runs(commits, fathom, tmp_path, look):  # noqa: F811
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_an_answer_alone_on_a_page(commits, fathom, tmp_path, look):  # noqa: F811
+def test_an_answer_alone_on_a_page(commits, fathom, tmp_path, look):
     words = ("diff", "before", "ema", "--json", tmp_path / "diff.json")
     assert fathom.command(*words, cwd=commits).returncode == 0
     done = fathom.command("page", tmp_path / "diff.json", "-o", tmp_path / "diff.html")

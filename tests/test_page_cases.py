@@ -12,7 +12,7 @@ CASES = ("uni3d-dp3/stated", "stdiff/document", "bev-graph/before", "dit3d/s_2_f
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_view_of_a_case(shared, fathom, folder, look, name):  # noqa: F811
+def test_every_view_of_a_case(shared, fathom, folder, look, name):
     report, done = shared("case", name)
     assert report, done.stderr
     path = folder / f"{name.replace('/', '-')}.html"
@@ -25,7 +25,7 @@ def test_every_view_of_a_case(shared, fathom, folder, look, name):  # noqa: F811
     restore(page, look, path)
 
 
-def test_every_view_of_a_million_events(look, million):  # noqa: F811
+def test_every_view_of_a_million_events(look, million):
     page = look(million)
     drive(page, "million")
     restore(page, look, million)
@@ -152,7 +152,7 @@ def show_evidence(page, report, name):
     keep(page, f"{name}-evidence")
 
 
-def restore(page, look, path):  # noqa: F811
+def restore(page, look, path):
     """What is looked at is in the address; a reload shows it."""
     page.evaluate(
         """() => {

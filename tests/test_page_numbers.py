@@ -120,7 +120,7 @@ def test_coarse_and_exact_curves_agree(small, look):
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "tests/recorded").glob("*.p*kl*")) + ["case"], ids=lambda path: str(path)[-12:]
+    "path", [*sorted((ROOT / "tests/recorded").glob("*.p*kl*")), "case"], ids=lambda path: str(path)[-12:]
 )
 def test_every_view_agrees_at_the_peak(path, case, fathom, folder, look):
     """Snapshots of real cards, and the case study: what the page sums up is what the report says, to the byte."""

@@ -82,7 +82,7 @@ def test_a_brushed_range_shows_what_stays(small, look):
 
 def test_dimensions_phases_and_steps(small, look):
     page = look(small)
-    names = lambda: page.eval_on_selector_all("[data-band][data-bytes]", "all => all.map(e => e.dataset.band)")
+    names = lambda: page.eval_on_selector_all("[data-band][data-bytes]", "all => all.map(e => e.dataset.band)")  # noqa: E731
     assert "activations" in names()
     page.get_by_role("button", name="Phase", exact=True).click()
     page.wait_for_timeout(60)
@@ -189,8 +189,8 @@ def test_the_address_restores_the_view(small, look):
 
 def test_light_and_dark(small, look):
     page = look(small, color_scheme="dark")
-    paper = lambda: page.evaluate("getComputedStyle(document.body).backgroundColor")
-    pixel = lambda: page.evaluate(
+    paper = lambda: page.evaluate("getComputedStyle(document.body).backgroundColor")  # noqa: E731
+    pixel = lambda: page.evaluate(  # noqa: E731
         """() => {
           const { data } = document.getElementById("timeline-canvas").getContext("2d").getImageData(2, 2, 1, 1);
           return [...data].slice(0, 3).join();

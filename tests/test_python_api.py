@@ -55,7 +55,8 @@ def refused():
         except fathom.Error as error:
             print(json.dumps({"error": str(error), "hint": error.hint}))
     from train import step
-    for target, options in (("train.py", {"batch": 3}), ("train.py", {"kwargs": {"batch": 3}}), (step, {"batch": 3}), (step, {"budgte": "1GiB"})):
+    scripts = (("train.py", {"batch": 3}), ("train.py", {"kwargs": {"batch": 3}}))
+    for target, options in (*scripts, (step, {"batch": 3}), (step, {"budgte": "1GiB"})):
         try:
             fathom.run(target, **options)
         except TypeError as error:

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "differential"))
-from convert import load  # noqa: E402
+from convert import load
 
 RECORDED = ROOT / "tests" / "recorded"
 GOLDEN = ROOT / "tests" / "golden" / "replay.txt"

@@ -500,7 +500,7 @@ def test_tracebacks_are_the_users_own(fathom):
 
 def test_what_is_not_simulated_says_so(fathom):
     """The scripts of test_scripts.py run with FATHOM_STRICT=1: they call nothing of the kind."""
-    code = ONE + "; import ctypes; f = ctypes.CDLL(None).%s; f(); f(); print('went on')" % UNSIMULATED
+    code = f"{ONE}; import ctypes; f = ctypes.CDLL(None).{UNSIMULATED}; f(); f(); print('went on')"
     report, done = fathom.code(code)
     assert done.returncode == 0 and "went on" in done.stdout and done.stderr.count(UNSIMULATED) == 1
     assert any("not simulated" in note and UNSIMULATED in note for note in report["notes"]), report["notes"]

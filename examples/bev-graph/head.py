@@ -98,7 +98,7 @@ def focal_loss(logits, target):
 
 def detection_loss(predictions, targets, weights):
     """The weighted sum over tasks and branches."""
-    losses = {"heatmap": 0.0, **{name: 0.0 for name in BOX}}
+    losses = {"heatmap": 0.0, **dict.fromkeys(BOX, 0.0)}
     for prediction, target in zip(predictions, targets, strict=True):
         losses["heatmap"] += focal_loss(prediction["heatmap"], target["heatmap"])
         cell, parameters, present = target["boxes"]

@@ -14,10 +14,10 @@ import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from common.config import from_command_line  # noqa: E402
-from common.noise import add_noise, cosine_signal  # noqa: E402
-from dit3d import Dit3d  # noqa: E402
-from text_encoder import TextEncoder  # noqa: E402
+from common.config import from_command_line
+from common.noise import add_noise, cosine_signal
+from dit3d import Dit3d
+from text_encoder import TextEncoder
 
 
 def videos(config):

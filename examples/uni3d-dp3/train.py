@@ -14,9 +14,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from common.config import from_command_line  # noqa: E402
-from common.ema import Ema  # noqa: E402
-from policy import Dp3  # noqa: E402
+from common.config import from_command_line
+from common.ema import Ema
+from policy import Dp3
 
 
 def demonstrations(config):

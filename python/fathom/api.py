@@ -122,7 +122,7 @@ def size(value: str | int | None) -> str | None:
 def temporary() -> tuple[str, IO[str]]:
     """A folder and its owner's lock: if this process is killed, the next run of fathom removes it (`session/folder.rs`)."""
     folder = tempfile.mkdtemp(prefix="fathom-api-")
-    owner = open(os.path.join(folder, f"{contract.OWNER_FILE}.new"), "w", encoding="utf-8")
+    owner = open(os.path.join(folder, f"{contract.OWNER_FILE}.new"), "w", encoding="utf-8")  # noqa: SIM115  it holds the lock
     with contextlib.suppress(OSError):  # where files cannot be locked nothing is removed either
         fcntl.flock(owner, fcntl.LOCK_SH)
     with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as boot:

@@ -21,7 +21,6 @@ import sysconfig
 import types
 from typing import Any
 
-
 # Where the function and its arguments wait, beside the files of the run; and how its file begins.
 FOLDER = "fathom-call"
 SCHEMA = "fathom.call/1"

@@ -8,16 +8,19 @@
 or, for a whole script, `python -m fathom record train.py …`.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import runpy
 import sys
+from collections.abc import Iterator
 
 USAGE = "usage: python -m fathom record [--out FOLDER] SCRIPT [ARGUMENTS…]"
 
 
 @contextlib.contextmanager
-def record(folder="fathom-recording"):
+def record(folder: str = "fathom-recording") -> Iterator[str]:
     """Records from here to the end of the block; gives the folder."""
     import torch
 
@@ -39,14 +42,14 @@ def record(folder="fathom-recording"):
         watching.withdraw()
 
 
-def main(words):
+def main(words: list[str]) -> int:
     """`python -m fathom WORDS…`; gives the exit code."""
-    folder = "fathom-recording"
+    folder: str | None = "fathom-recording"
     if words[:1] != ["record"]:
         return complain("only `record` is known")
     words = words[1:]
     if words[:1] == ["--out"]:
-        folder, words = (words[1:2] or [None])[0], words[2:]
+        folder, words = next(iter(words[1:2]), None), words[2:]
     if folder is None or not words or words[0].startswith("-"):
         return complain("a script is needed")
     if not os.path.isfile(words[0]):
@@ -59,6 +62,6 @@ def main(words):
     return 0
 
 
-def complain(why):
+def complain(why: str) -> int:
     print(f"fathom: {why}\n{USAGE}", file=sys.stderr)
     return 2

@@ -18,7 +18,7 @@ def fires(finding, says="", remedies=None):
 
 def spares(*findings):
     """A near miss: built alike, but without the fault. None of these may be found."""
-    return lambda function: [add(function, finding, False, "", {}) for finding in findings][0]
+    return lambda function: [add(function, finding, False, "", {}) for finding in findings][0]  # noqa: RUF015  each is added
 
 
 def add(function, finding, is_found, says, remedies):

@@ -105,10 +105,9 @@ def lines(snapshot, device=0, torch=None, settings=None):
     segments = [segment for segment in segments if segment["device"] == device]
     if settings is None and not isinstance(snapshot, list):
         settings = snapshot.get("allocator_settings", {}).get("PYTORCH_CUDA_ALLOC_CONF", "")
-    if settings is None or settings == "":
-        # Settings made before the text was kept: the flag alone says it.
-        if any(segment.get("is_expandable") for segment in segments):
-            settings = "expandable_segments:True"
+    # Settings made before the text was kept: the flag alone says it.
+    if (settings is None or settings == "") and any(segment.get("is_expandable") for segment in segments):
+        settings = "expandable_segments:True"
     if settings:
         yield f"settings {settings}"
     for segment in segments:

@@ -192,7 +192,8 @@ def test_a_check_ends_with_the_script_that_was_interrupted(case):
     text = "".join(f'[[script]]\nname = "{name}"\ncommand = "{command}"\n' for name, command in scripts)
     (case.folder / "fathom.toml").write_text(text)
     words = [FATHOM, "check", "--json", case.report]
-    case.process = subprocess.Popen(words, cwd=case.folder, env=case.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    case.process = subprocess.Popen(words, cwd=case.folder, env=case.environment(), text=True, **pipes)
     case.file("began")
     case.kill(signal.SIGTERM)
     stdout, stderr = case.process.communicate(timeout=30)

@@ -5,9 +5,8 @@ import io
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, TensorDataset
-
 from fathom._doorway import levers
+from torch.utils.data import DataLoader, TensorDataset
 
 
 @pytest.fixture

@@ -1,19 +1,12 @@
 """The border between our code and the script's: faults are put in at every place of it, one by one, and the script sees
 nothing of them."""
 
-import ast
 import gc
 import os
-import pathlib
-import pickle
-import signal
-import sys
 import threading
 import time
-import traceback
 
 import fathom
-import pytest
 import torch
 from fathom._doorway import border, native
 from torch import nn
@@ -22,7 +15,6 @@ from torch.utils.checkpoint import checkpoint
 WIDTH = 300
 # Places that are Rust's own: tried with an error and with a panic.
 HOT = ("before a function", "after a function", "before a module", "after a module", "a node", "values", "a rule of values")
-PACKAGE = pathlib.Path(fathom.__file__).parent
 
 
 class Block(nn.Module):

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from fathom._doorway import levers
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-
-from fathom._doorway import levers
 
 MIB = 1 << 20
 

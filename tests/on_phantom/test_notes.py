@@ -2,8 +2,8 @@
 
 import torch
 from fathom._doorway import border
-from fathom._doorway.recorder import event_serials
 from fathom._doorway.modules import Modules
+from fathom._doorway.recorder import event_serials
 from fathom._doorway.recorder.recorder import make_note_taker
 
 

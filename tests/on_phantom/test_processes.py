@@ -94,7 +94,7 @@ def test_processes_share_one_card(fresh):
     del theirs
     queue.put("take memory")
     assert done.get(timeout=60) == torch.cuda.mem_get_info()[0] < seen - 3 * GIB
-    assert "%d " % child.pid in torch.cuda.list_gpu_processes() + " " or not has_nvml()
+    assert f"{child.pid} " in torch.cuda.list_gpu_processes() + " " or not has_nvml()
     os.kill(child.pid, signal.SIGKILL)
     child.join()
     assert torch.cuda.mem_get_info() == (free, total)

@@ -5,8 +5,8 @@ import gc
 import pytest
 import torch
 from fathom._doorway import border, graph
-from fathom._doorway.recorder import event_serials
 from fathom._doorway.modules import Modules
+from fathom._doorway.recorder import event_serials
 from fathom._doorway.recorder.recorder import make_note_taker
 from torch import nn
 from torch.nn import functional as F
@@ -180,7 +180,7 @@ def test_what_is_saved_is_what_autograds_hooks_are_given(name):
     model, x = MODELS[name]().cuda(), inputs()
     model(x)  # workspaces that stay are there
     given = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: given.append(t) or t, lambda t: t):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: given.append(t) or t, lambda t: t):  # noqa: F821  deleted below
         result = model(x).sum()
     expected = storages(given, known_to(model, x))
     kept = [value for node in nodes_of(result.grad_fn) for value in vars_of(node)]

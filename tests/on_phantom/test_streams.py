@@ -177,7 +177,7 @@ def test_raw_allocations_during_a_capture(mode, here, elsewhere):
                 if is_here:
                     codes.append(runtime())
                 else:
-                    thread = threading.Thread(target=lambda: codes.append(runtime()))
+                    thread = threading.Thread(target=lambda: codes.append(runtime()))  # noqa: B023  it ends in this turn
                     thread.start()
                     thread.join()
         except RuntimeError as error:

@@ -208,7 +208,7 @@ cases(
     # sparse
     sparse_coo_product=lambda to: torch.sparse.mm(to(numbers(4, 4)).relu().to_sparse(), to(numbers(4, 2))),
     sparse_there_and_back=lambda to: to(numbers(4, 4)).relu().to_sparse().to_dense(),
-    sparse_coalesce=lambda to: torch.sparse_coo_tensor(to(torch.tensor([[0, 0, 2]])), to(torch.tensor([1.0, 2, 3])), (4,)).coalesce().to_dense(),
+    sparse_coalesce=lambda to: torch.sparse_coo_tensor(to(torch.tensor([[0, 0, 2]])), to(torch.tensor([1.0, 2, 3])), (4,)).coalesce().to_dense(),  # noqa: E501
 )  # fmt: skip
 
 

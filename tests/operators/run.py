@@ -40,7 +40,7 @@ def main():
         files = [Path(folder) / f"{number}.json" for number in range(JOBS)]
         commands = [words(options.python, "--first", first, "--every", JOBS, "--json", file) for first, file in enumerate(files)]
         started = [subprocess.Popen(command, cwd=ROOT, env=environment()) for command in commands]
-        if any([process.wait() for process in started]):
+        if any([process.wait() for process in started]):  # noqa: C419  all are waited for
             return "a process did not come to an end"
         parts = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     found = page.gathered(parts)

@@ -1,6 +1,6 @@
 """The border between our code and theirs: PyTorch's, Python's, and the user's script's.
 
-Whatever of ours they come to call is put there by this file and by nothing else (a test looks). So an error of ours
+Whatever of ours they come to call is put there by this file and by nothing else. So an error of ours
 cannot reach them: it is noted, and the part of ours that it happened in ends, or goes on without it. What stands in the
 place of a function of theirs calls theirs once, with what it was given, and gives back what comes of it. The work is
 done in Rust (`crates/recorder/src/border.rs`, `wrappers.rs`), which leaves no frames on the stack.
@@ -20,7 +20,7 @@ from .guard import undisturbed
 MOST = 20
 
 # What went wrong, for the report: {"loss", "error", "place"}, and "phase" and "step" if they are known.
-faults = []
+faults: list[contract.Fault] = []
 
 # Gives phase and step of the script, as soon as somebody follows them.
 moment = dict
@@ -180,7 +180,7 @@ def code_of(handler):
     while isinstance(handler, functools.partial):
         handler = handler.func
     if not hasattr(handler, "__code__") and not isinstance(handler, (int, types.BuiltinFunctionType)):
-        handler = getattr(type(handler), "__call__", None)
+        handler = getattr(type(handler), "__call__", None)  # noqa: B004  its code is wanted
     return getattr(handler, "__code__", None)
 
 
@@ -232,7 +232,7 @@ OURS = (
     native.ModuleCall, native.HasTorchFunction, native.RegisterHook,
 )  # fmt: skip
 
-_patches = []
+_patches: list = []
 _has_compiler = False
 
 

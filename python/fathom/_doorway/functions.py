@@ -12,8 +12,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import border, native, unwatched_loops
-from .values import rules
 from .border import DOORWAY
+from .values import rules
 
 # Tensors that nobody has made a class of his own of.
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)})
@@ -28,8 +28,8 @@ class Functions(TorchFunctionMode):
 
     def __init__(self):
         super().__init__()
-        from .values import evaluate
         from .storages import storages
+        from .values import evaluate
         from .values.values import BYTES, SECONDS
 
         self.ledger = native.Ledger(PLAIN, storages, evaluate, BYTES, SECONDS)

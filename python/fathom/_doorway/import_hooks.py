@@ -7,7 +7,7 @@ import sys
 from . import native
 from .border import DOORWAY
 
-_waiting = {}
+_waiting: dict[str, list] = {}  # by the name of a module
 
 
 class _Finder(importlib.abc.MetaPathFinder):

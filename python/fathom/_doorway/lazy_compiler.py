@@ -40,7 +40,7 @@ def _graph_break(*_, **__):
     """Outside of the compiler this is nothing."""
 
 
-_direct = []
+_direct: list = []
 
 
 def _disable(function, *_, **__):

@@ -37,12 +37,12 @@ INSTALLED = tuple({os.path.realpath(path) + "/" for path in sysconfig.get_paths(
     path + "/" for path in sysconfig.get_paths().values()
 })  # fmt: skip
 
-_seen = set()
-_made = set()
+_seen: set[str] = set()
+_made: set[str] = set()
 _file = -1
 _ignored = ()
 _folder = ""
-_inside = set()  # threads that look around for us at the moment
+_inside: set[int] = set()  # threads that look around for us at the moment
 
 
 def lost():

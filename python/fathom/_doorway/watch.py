@@ -21,11 +21,11 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from .. import contract
 from . import border, functions
-from .recorder import script_history
-from .values import values
 from .border import guarded
-from .texts import as_json
 from .file_owner import is_library, is_ours
+from .recorder import script_history
+from .texts import as_json
+from .values import values
 
 PEAKS = ("allocated", "reserved", "requested")
 

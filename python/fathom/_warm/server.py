@@ -144,7 +144,7 @@ def prepare(words, is_alone):
 
     own = os.environ.get(BY_NVML)
     os.environ[BY_NVML] = "1"
-    import torch  # noqa: F401
+    import torch
 
     if not is_alone:
         import torch._dynamo  # noqa: F401  every optimizer imports it when it is made

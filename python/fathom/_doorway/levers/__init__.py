@@ -15,8 +15,8 @@ import torch
 
 from ... import contract
 from .. import border
-from ..texts import as_json
 from ..file_owner import is_library
+from ..texts import as_json
 
 
 class Outcome:

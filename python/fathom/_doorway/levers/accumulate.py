@@ -51,6 +51,7 @@ def gate(optimizer, passes, outcome):
             if asked[0] % passes == 0:
                 outcome.steps += 1
                 return type(optimizer).step(optimizer, *args, **kwargs)  # its class may be another lever's
+            return None
 
         return gated
 

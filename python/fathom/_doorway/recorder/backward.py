@@ -7,8 +7,8 @@ import torch
 from .. import graph, native
 from ..border import finishing, guarded
 from ..functions import PLAIN
-from .garbage import Garbage
 from ..native import live_objects
+from .garbage import Garbage
 
 
 class Hooked(threading.local):

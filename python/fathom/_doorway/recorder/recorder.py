@@ -12,19 +12,19 @@ import threading
 import torch
 
 from .. import border, graph, native
+from ..border import guarded
+from ..card_memory import allocated, total_and_context
+from ..file_owner import FILE_OWNER
+from ..functions import PLAIN, enter_thread
+from ..graph import is_made
+from ..modules import Modules
+from ..storages import elements, storages
+from ..texts import as_json
 from . import event_serials, history
 from .areas import Areas, layout
 from .backward import Backward
-from ..border import guarded
-from ..card_memory import allocated, total_and_context
-from .facts import Facts, LOOKS, may_enlarge
-from ..functions import enter_thread, PLAIN
-from ..graph import is_made
-from ..modules import Modules
-from .names import arguments, FACTORIES, Names
-from ..storages import elements, storages
-from ..texts import as_json
-from ..file_owner import FILE_OWNER
+from .facts import LOOKS, Facts, may_enlarge
+from .names import FACTORIES, Names, arguments
 
 # Parts that may begin before what happened is written out, step or no step.
 PATIENCE = 50_000

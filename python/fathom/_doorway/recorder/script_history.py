@@ -72,6 +72,7 @@ class ScriptHistory:
             inner(*args)
             if not self.is_on or asked.get("clear_history"):  # PyTorch begins anew
                 self.seen, self.snapshots = {}, []
+        return None
 
     def wanted(self, ours):
         """What has to be recorded for both."""

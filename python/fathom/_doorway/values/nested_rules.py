@@ -6,8 +6,8 @@ They are for functions that every model calls, and so are put in force by the fi
 import torch
 
 from .. import functions
-from . import rules
 from ..guard import undisturbed
+from . import rules
 
 T = torch.Tensor
 

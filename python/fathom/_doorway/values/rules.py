@@ -60,7 +60,7 @@ def only_copies(func):
 
 def reader(values, func, args, kwargs):
     """Results for Python itself: numbers, truth, lists."""
-    from .values import aside, FRACTION, NUMBER
+    from .values import FRACTION, NUMBER, aside
 
     x = args[0]
     has_fraction = x.is_floating_point() or x.is_complex()

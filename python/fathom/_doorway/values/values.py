@@ -18,14 +18,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ... import contract
 from .. import functions, graph
-from . import evaluate, nested_rules, several_cards, tensor_subclasses
-from . import rules
 from ..border import keep_theirs
 from ..card_memory import allocated
-from ..guard import undisturbed
-from .inverses import Inverses
-from ..import_hooks import when_imported
 from ..file_owner import is_library, is_ours
+from ..guard import undisturbed
+from ..import_hooks import when_imported
+from . import evaluate, nested_rules, rules, several_cards, tensor_subclasses
+from .inverses import Inverses
 
 # A backward pass can have true values when no more than this is allocated on the card, and its leaves are as small.
 TINY_BYTES = 128 << 20
@@ -230,7 +229,8 @@ class Values:
         """Something that is not known decides what the script does: where, and what was assumed."""
         name = getattr(func, "__name__", str(func))
         assumed = assumed or ("most" if self.most else "least")
-        self.decisions[(name, how, assumed, *places(sys._getframe(1)))] += 1
+        decision = (name, how, assumed, *places(sys._getframe(1)))
+        self.decisions[decision] += 1
 
     def withdraw(self, before):
         """Takes back what was decided at this line since then; other threads may have decided something meanwhile."""
@@ -247,7 +247,8 @@ class Values:
     def model(self, func):
         """Something is decided by weights of the first step, which stand for those of later ones: that is said."""
         name = getattr(func, "__name__", str(func))
-        self.modelled[(name, "modelled", "weights", *places(sys._getframe(1)))] += 1
+        decision = (name, "modelled", "weights", *places(sys._getframe(1)))
+        self.modelled[decision] += 1
 
     def read_below(self, size):
         """Code that we do not see, as of an extension, has copied something to the host that nobody knows. What it is to

@@ -3,8 +3,8 @@
 from torch.distributed import distributed_c10d
 
 from ..border import exchange
-from .unanswered import answering
 from .patch import replace
+from .unanswered import answering
 
 
 class _NobodyIsGloo(type):

@@ -5,8 +5,8 @@ NCCL would split one from its parent, and a split is told neither.
 
 from torch.distributed import distributed_c10d
 
+from .patch import WORLD, replace
 from .unanswered import Unanswered
-from .patch import replace, WORLD
 
 
 def install(world):

@@ -7,8 +7,8 @@ import torch
 from torch import serialization
 from torch.distributed import distributed_c10d as c10d
 
-from .unanswered import Unanswered
 from .patch import replace
+from .unanswered import Unanswered
 
 # Sizes, flags and indices are whole numbers, and few; weights are neither.
 SMALL_NUMBERS = 4096
@@ -149,7 +149,8 @@ def install(world, mailbox):
         replace(name, sends)
     for name in ("recv", "irecv"):
         replace(name, receives)
-    for make in (batch_isend_irecv, gather, scatter, broadcast_object_list, scatter_object_list, send_object_list, recv_object_list, broadcast):
+    objects = (broadcast_object_list, scatter_object_list, send_object_list, recv_object_list)
+    for make in (batch_isend_irecv, gather, scatter, *objects, broadcast):
         replace(make.__name__, make)
 
 

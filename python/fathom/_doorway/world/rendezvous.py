@@ -7,9 +7,9 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from ..border import exchange
-from .unanswered import answering, Unanswered
 from .patch import replace
 from .store import WorldStore
+from .unanswered import Unanswered, answering
 
 # The function of this name hides the module.
 rendezvous = sys.modules["torch.distributed.rendezvous"]

@@ -59,7 +59,7 @@ def one_of_launched(module, world):
                 return {world.rank: inner.like(entrypoint)(*args)}
             sys.stdout.flush()
             sys.stderr.flush()
-            os.execvp(entrypoint, [entrypoint, *map(str, args)])
+            return os.execvp(entrypoint, [entrypoint, *map(str, args)])
 
         return __call__
 

@@ -4,7 +4,7 @@ import re
 
 import torch.distributed as dist
 
-from .unanswered import answering, Unanswered
+from .unanswered import Unanswered, answering
 
 # PyTorch's groups keep their own keys under this prefix, among them the ids of NCCL's communicators.
 OF_GROUPS = "default_pg/"
