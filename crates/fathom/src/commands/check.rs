@@ -8,14 +8,14 @@ use report::Palette;
 use report::check::{self, Check};
 use study::Verdict;
 
-use crate::cli::{CheckArguments, RunArguments};
+use crate::cli::CheckArguments;
 use crate::error::Hinted;
 use crate::gate::Gate;
 use crate::launch::Launch;
 use crate::outputs::Outputs;
 use crate::scripts::Script;
 use crate::session::Folder;
-use crate::settings::{Settings, find_file, read_file};
+use crate::settings::{Settings, Typed, find_file, read_file};
 use crate::{ci, outcome, screen};
 
 /// What a script printed is shown to this length if it failed.
@@ -80,13 +80,13 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
 /// The scripts that were asked for, with all that can be wrong about them found before the first runs.
 fn entries(file: &Path, arguments: &CheckArguments) -> Result<Vec<Entry>> {
     let scripts = read_file(file)?.script;
-    let scripts: Vec<(String, RunArguments)> =
+    let scripts: Vec<(String, Vec<String>, Typed)> =
         scripts.iter().map(Script::typed).collect::<Result<_>>()?;
     let shown = file.display();
     if scripts.is_empty() {
         return Err(Hinted::error(format!("`{shown}` has no scripts"), EXAMPLE));
     }
-    let names: Vec<&String> = scripts.iter().map(|(name, _)| name).collect();
+    let names: Vec<&String> = scripts.iter().map(|(name, ..)| name).collect();
     let twice = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
     if let Some((_, name)) = twice {
         let message = format!("`{shown}` has two scripts with the name `{name}`");
@@ -98,21 +98,21 @@ fn entries(file: &Path, arguments: &CheckArguments) -> Result<Vec<Entry>> {
         return Err(Hinted::error(message, format!("it has: {}", all.join(", "))));
     }
     let is_wanted = |name: &String| arguments.names.is_empty() || arguments.names.contains(name);
-    let wanted = scripts.iter().filter(|(name, _)| is_wanted(name));
+    let wanted = scripts.iter().filter(|(name, ..)| is_wanted(name));
     wanted
-        .map(|(name, typed)| {
-            entry(name, typed, arguments.update_baselines)
+        .map(|(name, command, typed)| {
+            entry(name, command, typed, arguments.update_baselines)
                 .with_context(|| format!("in the script `{name}`"))
         })
         .collect()
 }
 
-fn entry(name: &str, typed: &RunArguments, update_baseline: bool) -> Result<Entry> {
+fn entry(name: &str, command: &[String], typed: &Typed, update_baseline: bool) -> Result<Entry> {
     let settings = Settings::resolve(typed)?;
     let save = settings.baseline.as_deref().filter(|_| update_baseline);
     let gate = Gate::open(&settings, save)?;
-    let launch = Launch::prepare(&typed.command)?;
-    Ok(Entry { name: name.to_owned(), command: typed.command.clone(), settings, gate, launch })
+    let launch = Launch::prepare(command)?;
+    Ok(Entry { name: name.to_owned(), command: command.to_vec(), settings, gate, launch })
 }
 
 fn run(entry: &Entry, is_verbose: bool, outputs: &mut Outputs) -> Result<Check> {

@@ -24,7 +24,7 @@ use crate::world::World;
 
 /// Runs the command on the phantom and reports; the exit code says whether it fits.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
-    let settings = Settings::resolve(arguments)?;
+    let settings = Settings::resolve(&arguments.into())?;
     let mut outputs = Outputs::check(&asked(arguments))?;
     let gate = Gate::open(&settings, arguments.save_baseline.as_deref())?;
     let world = World::resolve(&arguments.world)?;

@@ -1,43 +1,28 @@
 //! What is in force and where it comes from: flags, then the environment, then `fathom.toml`.
 
-use std::path::{Path, PathBuf};
+mod file;
+mod merge;
+mod typed;
+
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use contract::environment as name;
 use contract::status::MAX_DEVICES;
 use gate::Margin;
 use gpus::Card;
-use serde::Deserialize;
 
-use crate::card::{Meant, Said, size};
-use crate::cli::RunArguments;
+use self::file::File;
+pub(crate) use self::file::{find_file, read_file};
+use self::merge::{Merge, Origin};
+pub(crate) use self::typed::Typed;
+use crate::card::{Meant, size};
 use crate::error::Hinted;
-use crate::scripts::Script;
 use crate::world::Place;
 
 /// Steps of a run unless told otherwise: the first step is not typical, the third is.
 const DEFAULT_STEPS: u64 = 3;
-
-/// Where a setting comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    Flag,
-    Environment,
-    File(PathBuf),
-    Default,
-}
-
-impl std::fmt::Display for Origin {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Origin::Flag => write!(formatter, "flag"),
-            Origin::Environment => write!(formatter, "environment"),
-            Origin::File(path) => write!(formatter, "{}", path.display()),
-            Origin::Default => write!(formatter, "default"),
-        }
-    }
-}
 
 /// What is on unless it is switched off.
 fn switch(name: &str, value: Option<&str>) -> Result<bool> {
@@ -46,25 +31,6 @@ fn switch(name: &str, value: Option<&str>) -> Result<bool> {
         Some("off") => Ok(false),
         Some(other) => Err(Hinted::error(format!("`{name}` is `{other}`"), "write `on` or `off`")),
     }
-}
-
-/// `fathom.toml`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct File {
-    gpu: Option<String>,
-    memory: Option<String>,
-    used: Option<String>,
-    steps: Option<u64>,
-    timeout: Option<u64>,
-    budget: Option<String>,
-    values: Option<String>,
-    record: Option<String>,
-    baseline: Option<PathBuf>,
-    margin: Option<String>,
-    /// What `fathom check` runs.
-    #[serde(default)]
-    pub(crate) script: Vec<Script>,
 }
 
 /// The settings of a run.
@@ -97,7 +63,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Merges flags, the environment and the nearest `fathom.toml` at or above the working folder.
-    pub(crate) fn resolve(flags: &RunArguments) -> Result<Settings> {
+    pub(crate) fn resolve(flags: &Typed) -> Result<Settings> {
         let file = find_file(&std::env::current_dir().unwrap_or_default());
         let (path, file) = match file {
             Some(path) => (path.clone(), read_file(&path)?),
@@ -124,10 +90,10 @@ impl Settings {
             values,
             assume: flags.assume.iter().map(|text| assumption(text)).collect::<Result<_>>()?,
             record,
-            keeps_source: flags.page.is_some(),
+            keeps_source: flags.keeps_source,
             baseline,
             margin: margin.as_deref().map(margin_of).transpose()?.unwrap_or(gate::DEFAULT_MARGIN),
-            cards: cards(flags.world.gpus)?,
+            cards: cards(flags.cards)?,
             place: None,
             notes,
             origins: merge.origins,
@@ -159,6 +125,11 @@ fn assumption(text: &str) -> Result<String> {
 }
 
 impl Settings {
+    /// For trials: each has a card of its own, and none a budget.
+    pub(crate) fn for_trials(self) -> Settings {
+        Settings { card: None, budget: None, ..self }
+    }
+
     /// When a command that was started then has had its time.
     pub(crate) fn deadline(&self, begun: Instant) -> Option<Instant> {
         begun.checked_add(Duration::from_secs(self.timeout?))
@@ -181,104 +152,4 @@ fn cards(asked: Option<u32>) -> Result<Option<u32>> {
 /// Reads a margin.
 fn margin_of(text: &str) -> Result<Margin> {
     Margin::parse(text).map_err(|message| Hinted::error(message, "for example `--margin 2%`"))
-}
-
-struct Merge {
-    path: PathBuf,
-    origins: Vec<(&'static str, String, Origin)>,
-}
-
-impl Merge {
-    fn text(
-        &mut self,
-        key: &'static str,
-        flag: Option<String>,
-        variable: &str,
-        file: Option<String>,
-    ) -> Option<String> {
-        let environment = std::env::var(variable).ok().filter(|text| !text.is_empty());
-        let (value, origin) = if flag.is_some() {
-            (flag, Origin::Flag)
-        } else if environment.is_some() {
-            (environment, Origin::Environment)
-        } else if file.is_some() {
-            (file, Origin::File(self.path.clone()))
-        } else {
-            (None, Origin::Default)
-        };
-        let default = match key {
-            "gpu" => "none: unlimited memory".to_owned(),
-            "steps" => DEFAULT_STEPS.to_string(),
-            "values" | "record" => "on".to_owned(),
-            "margin" => gate::DEFAULT_MARGIN.to_string(),
-            _ => "–".to_owned(),
-        };
-        self.origins.push((key, value.clone().unwrap_or(default), origin));
-        value
-    }
-
-    fn number(
-        &mut self,
-        key: &'static str,
-        flag: Option<u64>,
-        variable: &str,
-        file: Option<u64>,
-    ) -> Result<Option<u64>> {
-        let text = |value: Option<u64>| value.map(|value| value.to_string());
-        let value = self.text(key, text(flag), variable, text(file));
-        value
-            .map(|text| {
-                let number = text.trim().parse::<u64>();
-                number.map_err(|_| {
-                    Hinted::error(format!("`{key}` is `{text}`"), "write a whole number")
-                })
-            })
-            .transpose()
-    }
-
-    /// A file named in `fathom.toml` lies beside it.
-    fn baseline(&mut self, flags: &RunArguments, file: &File) -> Option<PathBuf> {
-        let folder = self.path.parent().map(Path::to_owned).unwrap_or_default();
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let flag = flags.baseline.as_deref().map(text);
-        let of_file = file.baseline.as_ref().map(|path| text(&folder.join(path)));
-        self.text("baseline", flag, name::BASELINE, of_file).map(PathBuf::from)
-    }
-
-    /// The card. A name at a stronger place brings its own memory along: what a weaker place says about
-    /// the memory was said of another card.
-    fn card(&mut self, flags: &RunArguments, file: &File) -> Result<Option<Meant>> {
-        let gpu = self.text("gpu", flags.gpu.clone(), name::GPU, file.gpu.clone());
-        let memory = self.text("memory", flags.memory.clone(), name::MEMORY, file.memory.clone());
-        let used = self.text("used", flags.used.clone(), name::USED, file.used.clone());
-        let is_of_another = gpu.is_some() && self.strength("memory") < self.strength("gpu");
-        let memory = memory.filter(|_| !is_of_another);
-        Said { gpu: gpu.as_deref(), memory: memory.as_deref(), used: used.as_deref() }.meant()
-    }
-
-    fn strength(&self, key: &str) -> u8 {
-        match self.origins.iter().find(|row| row.0 == key).map(|row| &row.2) {
-            Some(Origin::Flag) => 3,
-            Some(Origin::Environment) => 2,
-            Some(Origin::File(_)) => 1,
-            _ => 0,
-        }
-    }
-}
-
-/// The nearest `fathom.toml` at or above a folder.
-pub(crate) fn find_file(folder: &Path) -> Option<PathBuf> {
-    folder.ancestors().map(|folder| folder.join("fathom.toml")).find(|path| path.is_file())
-}
-
-/// Reads a `fathom.toml`.
-pub(crate) fn read_file(path: &Path) -> Result<File> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read `{}`", path.display()))?;
-    toml::from_str(&text).map_err(|error| {
-        Hinted::error(
-            format!("`{}` is not valid: {}", path.display(), error.to_string().trim()),
-            "known keys: gpu, memory, used, steps, timeout, budget, values, record, baseline, margin, and [[script]] with name and command",
-        )
-    })
 }
