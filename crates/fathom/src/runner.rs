@@ -12,6 +12,7 @@ use crate::bound;
 use crate::cache::{self, Cache, Counts};
 use crate::configs;
 use crate::error::Hinted;
+use crate::jobs::Jobs;
 use crate::outcome;
 use crate::progress::Progress;
 use crate::python::Python;
@@ -35,6 +36,7 @@ pub(crate) struct OnPhantom {
     folder: Folder,
     cache: Option<Cache>,
     progress: Progress,
+    jobs: Jobs,
     /// The world that every trial is rank 0 of, unless a knob says another.
     world: Option<u32>,
     made: usize,
@@ -76,6 +78,7 @@ impl OnPhantom {
             true => Some(Cache::new(cache::folder()?.join("trials"), python.as_ref())),
             false => None,
         };
+        let jobs = Jobs::new(settings.jobs);
         Ok(OnPhantom {
             command: command.to_vec(),
             knobs,
@@ -85,6 +88,7 @@ impl OnPhantom {
             folder,
             cache,
             progress,
+            jobs,
             world: None,
             made: 0,
             counts: Counts::default(),
@@ -186,8 +190,9 @@ impl OnPhantom {
         if self.trials.is_none() {
             self.trials = Some(Trials::prepare(&self.command, &self.settings)?);
         }
-        let (trials, progress) = (self.trials.as_mut(), &mut self.progress);
-        let runs = trials.map(|trials| trials.run_all(jobs, || progress.advance()));
+        let (scheduler, progress) = (&mut self.jobs, &mut self.progress);
+        let trials = self.trials.as_mut();
+        let runs = trials.map(|trials| trials.run_all(scheduler, jobs, || progress.advance()));
         let runs = runs.unwrap_or_else(|| Ok(Vec::new()))?;
         let unread = self.trials.as_mut().and_then(|trials| trials.unread.take());
         unread.into_iter().for_each(|note| self.counts.unread(note));

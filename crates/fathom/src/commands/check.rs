@@ -1,20 +1,23 @@
 //! `fathom check`.
 
+mod checks;
+
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use report::Palette;
 use report::check::{self, Check};
-use study::Verdict;
 
+use self::checks::Checks;
 use crate::cli::CheckArguments;
 use crate::error::Hinted;
 use crate::gate::Gate;
+use crate::jobs::{Jobs, Started};
 use crate::launch::Launch;
 use crate::outputs::Outputs;
 use crate::scripts::Script;
-use crate::session::Folder;
+use crate::session::{Folder, Streams};
 use crate::settings::{Settings, Typed, find_file, read_file};
 use crate::{ci, outcome, screen};
 
@@ -33,7 +36,7 @@ struct Entry {
     launch: Launch,
 }
 
-/// Runs the scripts of `fathom.toml`, one after another; 0 if all pass.
+/// Runs the scripts of `fathom.toml` and shows them in their order; 0 if all pass.
 pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
     let outlets = arguments.outlets.absolute();
     let json = arguments.json.as_ref().map(|path| match path.as_os_str() == "-" {
@@ -51,24 +54,14 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
             .with_context(|| format!("cannot go to `{}`", folder.display()))?;
     }
     let entries = entries(&file, arguments)?;
-    let mut checks = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        screen::say(&format!("fathom: {} ({} of {})", entry.name, index + 1, entries.len()));
-        let check = run(entry, arguments.verbose, &mut outputs)?;
-        if is_text {
-            outputs.print(&check::row(&check, Palette::coloured()));
-        }
-        let is_interrupted = check.run.verdict == Verdict::Interrupted;
-        checks.push(check);
-        if is_interrupted {
-            let rest: Vec<&str> =
-                entries[index + 1..].iter().map(|entry| entry.name.as_str()).collect();
-            if !rest.is_empty() {
-                screen::say(&format!("fathom: not run any more: {}", rest.join(", ")));
-            }
-            break;
-        }
-    }
+    let typed = Typed { jobs: arguments.jobs.clone(), ..Typed::default() };
+    let asked = Settings::resolve(&typed)?.jobs;
+    // On a terminal they take turns.
+    let mut jobs = Jobs::new(if arguments.verbose { Some(NonZeroUsize::MIN) } else { asked });
+    let mut checks = Checks::new(&entries, is_text, &mut outputs);
+    checks.announce();
+    jobs.run(&mut checks, |index, is| run(&entries[*index], arguments.verbose, is))?;
+    let checks = checks.finish();
     ci::publish(&checks, &outlets, &mut outputs);
     if outputs.json(json.as_deref(), || check::json(&checks)) {
         outputs.print(&check::summary(&checks));
@@ -115,25 +108,21 @@ fn entry(name: &str, command: &[String], typed: &Typed, update_baseline: bool) -
     Ok(Entry { name: name.to_owned(), command: command.to_vec(), settings, gate, launch })
 }
 
-fn run(entry: &Entry, is_verbose: bool, outputs: &mut Outputs) -> Result<Check> {
+/// Runs a script: what came of it, and the last lines that it printed.
+fn run(entry: &Entry, is_verbose: bool, is: &Started) -> Result<(Check, String)> {
     let Entry { name, command, settings, gate, launch } = entry;
     let folder = Folder::new("check")?;
     let log = folder.path().join("output");
-    let ended = match is_verbose {
-        true => launch.run(command, settings, folder.path())?,
-        false => launch.run_quietly(command, settings, folder.path(), &log)?,
+    let streams = match is_verbose {
+        true => Streams::default(),
+        false => Streams::to_file(&log)?,
     };
+    let ended = launch.run_with(command, settings, folder.path(), streams, is)?;
     let mut run = outcome::read(folder.path(), &ended, settings);
     gate.judge(&mut run);
-    if run.verdict == Verdict::ScriptFailed {
-        let text = fs::read(&log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let lines: Vec<&str> = text.lines().collect();
-        let last = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
-        last.iter().for_each(|line| screen::say(line));
-    }
-    if let Some(path) = outputs.note(gate.save(&run)).flatten() {
-        screen::say(&format!("fathom: wrote {}", path.display()));
-    }
-    Ok(Check { name: name.clone(), command: command.join(" "), run })
+    let text = fs::read(&log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n");
+    Ok((Check { name: name.clone(), command: command.join(" "), run }, last))
 }

@@ -16,7 +16,7 @@ use crate::launch::Launch;
 use crate::outcome;
 use crate::outputs::{Asked, Outputs};
 use crate::page;
-use crate::ranks::RankRunner;
+use crate::ranks;
 use crate::screen;
 use crate::session::{Folder, Kept};
 use crate::settings::Settings;
@@ -36,9 +36,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     }
     let folder = Place::make(arguments.out.as_deref())?;
     let (mut run, files) = match &world {
-        Some(world) => {
-            RankRunner::new(&launch, &arguments.command, &settings, world, folder.path())?.run()?
-        }
+        Some(world) => ranks::run(&launch, &arguments.command, &settings, world, folder.path())?,
         None => {
             let ended = launch.run(&arguments.command, &settings, folder.path())?;
             (outcome::read(folder.path(), &ended, &settings), folder.path().to_owned())

@@ -9,6 +9,7 @@ use super::file::File;
 use super::{DEFAULT_STEPS, Typed};
 use crate::card::{Meant, Said};
 use crate::error::Hinted;
+use crate::jobs;
 
 /// Where a setting comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,7 @@ impl Merge {
             "gpu" => "none: unlimited memory".to_owned(),
             "steps" => DEFAULT_STEPS.to_string(),
             "values" | "record" => "on".to_owned(),
+            "jobs" => format!("{}: as many as there are cores", jobs::cores()),
             "margin" => gate::DEFAULT_MARGIN.to_string(),
             _ => "–".to_owned(),
         };

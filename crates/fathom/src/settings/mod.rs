@@ -4,6 +4,7 @@ mod file;
 mod merge;
 mod typed;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -55,6 +56,8 @@ pub(crate) struct Settings {
     pub(crate) cards: Option<u32>,
     /// The rank that the process is, in a world of several.
     pub(crate) place: Option<Place>,
+    /// Jobs at once, at most; `None` leaves that to the cores.
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// How the card's size was understood.
     pub(crate) notes: Vec<String>,
     /// Name, value and origin, for `fathom doctor`.
@@ -82,6 +85,9 @@ impl Settings {
         let record = merge.text("record", flags.record.clone(), name::RECORD, file.record);
         let record = switch("record", record.as_deref())?;
         let margin = merge.text("margin", flags.margin.clone(), name::MARGIN, file.margin);
+        let in_file = file.jobs.map(|number| number.to_string());
+        let jobs = merge.text("jobs", flags.jobs.clone(), name::JOBS, in_file);
+        let jobs = jobs.as_deref().map(jobs_of).transpose()?;
         Ok(Settings {
             card,
             steps: steps.unwrap_or(DEFAULT_STEPS),
@@ -95,6 +101,7 @@ impl Settings {
             margin: margin.as_deref().map(margin_of).transpose()?.unwrap_or(gate::DEFAULT_MARGIN),
             cards: cards(flags.cards)?,
             place: None,
+            jobs,
             notes,
             origins: merge.origins,
         })
@@ -147,6 +154,16 @@ fn cards(asked: Option<u32>) -> Result<Option<u32>> {
         )),
         asked => Ok(asked),
     }
+}
+
+/// Reads a number of jobs.
+fn jobs_of(text: &str) -> Result<NonZeroUsize> {
+    text.trim().parse().map_err(|_| {
+        Hinted::error(
+            format!("`jobs` is `{text}`"),
+            "write a whole number from 1 on, as `--jobs 2`; without it, as many as cores and memory allow",
+        )
+    })
 }
 
 /// Reads a margin.

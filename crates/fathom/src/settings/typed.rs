@@ -22,6 +22,7 @@ pub(crate) struct Typed {
     pub(crate) cards: Option<u32>,
     /// Whether the recording is wanted after the report.
     pub(crate) keeps_source: bool,
+    pub(crate) jobs: Option<String>,
 }
 
 impl From<&RunArguments> for Typed {
@@ -40,6 +41,7 @@ impl From<&RunArguments> for Typed {
             margin: flags.margin.clone(),
             cards: flags.world.gpus,
             keeps_source: flags.page.is_some(),
+            jobs: flags.jobs.clone(),
         }
     }
 }
@@ -50,6 +52,7 @@ impl From<&TrialArguments> for Typed {
             steps: flags.steps,
             timeout: flags.timeout,
             assume: flags.assume.clone(),
+            jobs: flags.jobs.clone(),
             ..Typed::default()
         }
     }

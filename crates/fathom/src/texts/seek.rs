@@ -87,6 +87,7 @@ fn settings(memory: Option<u64>) -> Settings {
         assume: Vec::new(),
         cards: None,
         place: None,
+        jobs: None,
         notes: Vec::new(),
         record: true,
         keeps_source: false,
