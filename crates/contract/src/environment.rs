@@ -45,6 +45,7 @@ variables! {
     BUDGET = "FATHOM_BUDGET", "none", "you", "`fathom`", "The most that a run may need, as `--budget`.";
     BASELINE = "FATHOM_BASELINE", "none", "you", "`fathom`", "File of the baseline to compare with, as `--baseline`.";
     MARGIN = "FATHOM_MARGIN", "as without `--margin`", "you", "`fathom`", "Growth over the baseline that is allowed, as `--margin`.";
+    JOBS = "FATHOM_JOBS", "as many as there are cores and memory for", "you", "`fathom`", "Trials, scripts or ranks that run at once, at most, as `--jobs`.";
     WORLD_SIZE = "FATHOM_WORLD_SIZE", "none", "`fathom`", "doorway", "How many ranks there are in the world that this process is one of.";
     RANK = "FATHOM_RANK", "0", "`fathom`", "doorway", "Which rank of that world this process is.";
     LETTERS = "FATHOM_LETTERS", "none", "`fathom`", "doorway", "Folder where ranks of one run leave what only they know.";

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use study::{Run, Source};
 
 use crate::outcome;
-use crate::runner::{OnPhantom, Wanted};
+use crate::runner::{OnPhantom, Wanted, hinted};
 use crate::warm::Job;
 
 /// Of the peak: what explains less is no cause to act on.
@@ -43,13 +43,13 @@ impl Fitting {
         Fitting { runner, knobs, card, counts: None }
     }
 
-    fn wanted(&self, plan: &[Lever], is_limited: bool, record: bool) -> Wanted {
+    fn wanted(&self, plan: &[Lever], is_limited: bool, record: bool) -> Result<Wanted> {
         let mut setting = self.runner.as_given();
         for lever in plan {
             if let Lever::Knob { name, value } = lever
                 && let Some(knob) = self.knobs.iter().find(|knob| knob.name == *name)
             {
-                knob.set(value, &mut setting);
+                knob.set(value, &mut setting).map_err(hinted)?;
             }
         }
         let requests: Vec<Value> = plan.iter().filter_map(request).collect();
@@ -64,19 +64,19 @@ impl Fitting {
             true => self.card.clone(),
             false => self.card.with_memory(gpus::UNLIMITED_BYTES),
         };
-        Wanted { card: Some(card), setting, record, cold: false, most: None }
+        Ok(Wanted { card: Some(card), setting, record, cold: false, most: None })
     }
 
     /// The script as it is, to count the operations of each module's forward pass.
-    fn counting(&self) -> Wanted {
-        let mut wanted = self.wanted(&[], false, false);
+    fn counting(&self) -> Result<Wanted> {
+        let mut wanted = self.wanted(&[], false, false)?;
         wanted.setting.environment.push((name::FLOPS.to_owned(), "on".to_owned()));
         wanted.setting.environment.push((name::STEPS.to_owned(), "1".to_owned()));
-        wanted
+        Ok(wanted)
     }
 
     /// Levers all at once, only to hear whether they find something to act on.
-    fn asking(&self, asked: &[Lever]) -> Vec<Wanted> {
+    fn asking(&self, asked: &[Lever]) -> Result<Vec<Wanted>> {
         let (apart, others): (Vec<Lever>, Vec<Lever>) =
             asked.iter().cloned().partition(Lever::is_asked_apart);
         let some = [others, apart].into_iter().filter(|levers| !levers.is_empty());
@@ -89,7 +89,8 @@ impl Bench for Fitting {
 
     fn try_all(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Tried>> {
         self.runner.expect(plans.len());
-        let wanted = plans.iter().map(|plan| self.wanted(plan, false, false)).collect();
+        let wanted =
+            plans.iter().map(|plan| self.wanted(plan, false, false)).collect::<Result<_>>()?;
         let tried =
             |(job, measured): (Job, Measured)| Tried { measured, facts: facts(&job.folder) };
         Ok(self.runner.answer_each(wanted)?.into_iter().map(tried).collect())
@@ -97,15 +98,16 @@ impl Bench for Fitting {
 
     fn on_card(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Measured>> {
         self.runner.expect(plans.len());
-        let wanted = plans.iter().map(|plan| self.wanted(plan, true, false)).collect();
+        let wanted =
+            plans.iter().map(|plan| self.wanted(plan, true, false)).collect::<Result<_>>()?;
         Ok(self.runner.answer_each(wanted)?.into_iter().map(|(_, answer)| answer).collect())
     }
 
     fn look(&mut self, plan: &[Lever], asked: &[Lever]) -> Result<Look> {
-        let mut wanted = vec![self.wanted(plan, false, true)];
-        wanted.extend(self.counts.is_none().then(|| self.counting()));
+        let mut wanted = vec![self.wanted(plan, false, true)?];
+        wanted.extend(self.counts.is_none().then(|| self.counting()).transpose()?);
         let asking = wanted.len();
-        wanted.extend(self.asking(asked));
+        wanted.extend(self.asking(asked)?);
         self.runner.expect(wanted.len());
         let runs = self.runner.run_each(wanted)?;
         if self.counts.is_none() {

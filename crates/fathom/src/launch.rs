@@ -1,6 +1,5 @@
 //! Starts a command on the phantom and waits for it.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,6 +8,7 @@ use contract::environment as name;
 
 use crate::cache;
 use crate::error::Hinted;
+use crate::jobs::Started;
 use crate::outcome;
 use crate::place;
 use crate::python::{Python, Torch};
@@ -133,19 +133,7 @@ impl Launch {
 
     /// Runs the command to its end, or to the timeout.
     pub(crate) fn run(&self, words: &[String], settings: &Settings, run: &Path) -> Result<Ended> {
-        self.start(words, settings, run, Streams::default())
-    }
-
-    /// The same, with what it prints in two files: output and errors.
-    pub(crate) fn run_apart(
-        &self,
-        words: &[String],
-        settings: &Settings,
-        run: &Path,
-        printed: [&Path; 2],
-    ) -> Result<Ended> {
-        let [output, errors] = printed.map(File::create);
-        self.start(words, settings, run, Streams::to_files(output?, errors?)?)
+        self.run_with(words, settings, run, Streams::default(), &Started::default())
     }
 
     /// The same, with all that it prints in a file.
@@ -156,24 +144,36 @@ impl Launch {
         run: &Path,
         log: &Path,
     ) -> Result<Ended> {
-        let log = File::create(log)?;
-        self.start(words, settings, run, Streams::to_files(log.try_clone()?, log)?)
+        let streams = Streams::to_file(log)?;
+        self.run_with(words, settings, run, streams, &Started::default())
     }
 
-    fn start(
+    /// The same, with streams of its own.
+    pub(crate) fn run_with(
         &self,
         words: &[String],
         settings: &Settings,
         run: &Path,
         streams: Streams,
+        is: &Started,
     ) -> Result<Ended> {
-        let command = self.command(words, settings, run);
-        let Some(running) = session::start(&command, streams)? else {
-            return Ok(Ended::before_it_began(session::ending().unwrap_or_default()));
-        };
-        let deadline = settings.deadline(running.begun());
-        let ended = running.wait(deadline);
+        let ended = follow(&self.command(words, settings, run), settings, streams, is)?;
         outcome::check_pages(run)?;
         Ok(ended)
     }
+}
+
+/// Runs a command that is on the phantom to its end, or to the timeout.
+pub(crate) fn follow(
+    command: &Command,
+    settings: &Settings,
+    streams: Streams,
+    is: &Started,
+) -> Result<Ended> {
+    let Some(running) = session::start(command, streams)? else {
+        return Ok(Ended::before_it_began(session::ending().unwrap_or_default()));
+    };
+    is.is(running.pid());
+    let deadline = settings.deadline(running.begun());
+    Ok(running.wait(deadline))
 }

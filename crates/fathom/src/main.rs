@@ -18,6 +18,7 @@ mod fitting;
 mod gate;
 mod growth;
 mod here;
+mod jobs;
 mod launch;
 mod load;
 mod oom;

@@ -5,15 +5,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use contract::environment as name;
 use fit::{Knob, Measured, Memory, Peaks, Runner, Setting, Trial, Verdict};
 use study::{RestsOn, Run, Unfinished};
 
 use crate::bound;
 use crate::cache::{self, Cache, Counts};
-use crate::cli::WorldArguments;
 use crate::configs;
 use crate::error::Hinted;
+use crate::jobs::Jobs;
 use crate::outcome;
 use crate::progress::Progress;
 use crate::python::Python;
@@ -37,6 +36,7 @@ pub(crate) struct OnPhantom {
     folder: Folder,
     cache: Option<Cache>,
     progress: Progress,
+    jobs: Jobs,
     /// The world that every trial is rank 0 of, unless a knob says another.
     world: Option<u32>,
     made: usize,
@@ -78,6 +78,7 @@ impl OnPhantom {
             true => Some(Cache::new(cache::folder()?.join("trials"), python.as_ref())),
             false => None,
         };
+        let jobs = Jobs::new(settings.jobs);
         Ok(OnPhantom {
             command: command.to_vec(),
             knobs,
@@ -87,6 +88,7 @@ impl OnPhantom {
             folder,
             cache,
             progress,
+            jobs,
             world: None,
             made: 0,
             counts: Counts::default(),
@@ -112,9 +114,8 @@ impl OnPhantom {
 
     /// The command as it stands, with nothing turned.
     pub(crate) fn as_given(&self) -> Setting {
-        let world = self.world.map(|size| (name::WORLD_SIZE.to_owned(), size.to_string()));
-        let environment = world.into_iter().collect();
-        Setting { words: self.command.clone(), environment, ..Setting::default() }
+        let (words, world_size) = (self.command.clone(), self.world);
+        Setting { words, world_size, ..Setting::default() }
     }
 
     /// What ended the trials before their end, if something did.
@@ -188,8 +189,9 @@ impl OnPhantom {
         if self.trials.is_none() {
             self.trials = Some(Trials::prepare(&self.command, &self.settings)?);
         }
-        let (trials, progress) = (self.trials.as_mut(), &mut self.progress);
-        let runs = trials.map(|trials| trials.run_all(jobs, || progress.advance()));
+        let (scheduler, progress) = (&mut self.jobs, &mut self.progress);
+        let trials = self.trials.as_mut();
+        let runs = trials.map(|trials| trials.run_all(scheduler, jobs, || progress.advance()));
         let runs = runs.unwrap_or_else(|| Ok(Vec::new()))?;
         let unread = self.trials.as_mut().and_then(|trials| trials.unread.take());
         unread.into_iter().for_each(|note| self.counts.unread(note));
@@ -259,16 +261,17 @@ impl OnPhantom {
         self.progress.expect(values.len());
         let trial = |values: &Vec<String>| {
             let values = values.clone();
-            self.wanted(&Trial { values, card: 0, memory: Memory::Unlimited })
+            let wanted = self.wanted(&Trial { values, card: 0, memory: Memory::Unlimited })?;
+            Ok(Wanted { record: true, ..wanted })
         };
-        let wanted = values.iter().map(|values| Wanted { record: true, ..trial(values) }).collect();
+        let wanted = values.iter().map(trial).collect::<Result<_>>()?;
         Ok(self.run_each(wanted)?.into_iter().map(|(_, run)| run).collect())
     }
 
-    fn wanted(&self, trial: &Trial) -> Wanted {
+    fn wanted(&self, trial: &Trial) -> Result<Wanted> {
         let mut setting = self.as_given();
         for (knob, value) in self.knobs.iter().zip(&trial.values) {
-            knob.set(value, &mut setting);
+            knob.set(value, &mut setting).map_err(hinted)?;
         }
         let card = self.cards[trial.card].clone();
         let card = match trial.memory {
@@ -276,20 +279,19 @@ impl OnPhantom {
             Memory::Unlimited => card.with_memory(gpus::UNLIMITED_BYTES),
         };
         let cold = self.knobs.iter().any(Knob::is_read_at_import);
-        Wanted { card: Some(card), setting, record: false, cold, most: None }
+        Ok(Wanted { card: Some(card), setting, record: false, cold, most: None })
     }
 }
 
-/// Rank 0 of the world that a knob asks for.
+/// Rank 0 of the world that the setting asks for.
 fn place(setting: &Setting, folder: &Path) -> Result<Option<Place>> {
-    let asked = setting.environment.iter().rfind(|(variable, _)| variable == name::WORLD_SIZE);
-    let Some((_, text)) = asked else { return Ok(None) };
-    let size = text.trim().parse().map_err(|_| {
-        Hinted::error(format!("a world of `{text}` ranks"), "`--vary world-size=8,16,64`")
-    })?;
-    let flags = WorldArguments { world_size: Some(size), ..WorldArguments::default() };
-    let world = World::resolve(&flags)?;
+    let world = setting.world_size.map(|size| World::new(size, None)).transpose()?;
     Ok(world.map(|world| world.place(0, &folder.join(LETTERS))))
+}
+
+/// An error of a knob, with its cure.
+pub(crate) fn hinted(error: fit::knob::Error) -> anyhow::Error {
+    Hinted::error(error.to_string(), error.hint())
 }
 
 impl Runner for OnPhantom {
@@ -297,7 +299,7 @@ impl Runner for OnPhantom {
 
     fn run(&mut self, trials: &[Trial]) -> Result<Vec<Measured>> {
         self.progress.expect(trials.len());
-        let wanted = trials.iter().map(|trial| self.wanted(trial)).collect();
+        let wanted = trials.iter().map(|trial| self.wanted(trial)).collect::<Result<_>>()?;
         Ok(self.answer_each(wanted)?.into_iter().map(|(_, answer)| answer).collect())
     }
 }

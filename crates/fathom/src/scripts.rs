@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde::Deserialize;
 
-use crate::cli::RunArguments;
 use crate::error::Hinted;
+use crate::settings::Typed;
 
 /// One script. What it leaves open comes from the environment and from the top of the file.
 #[derive(Clone, Debug, Deserialize)]
@@ -28,11 +28,11 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// As it would be typed: its name, and the flags of `fathom run`.
-    pub(crate) fn typed(&self) -> Result<(String, RunArguments)> {
+    /// As it would be typed: its name, its command and what it says of its settings.
+    pub(crate) fn typed(&self) -> Result<(String, Vec<String>, Typed)> {
         let command = self.words()?;
         let name = self.name.clone().unwrap_or_else(|| command.join(" "));
-        let arguments = RunArguments {
+        let typed = Typed {
             gpu: self.gpu.clone(),
             memory: self.memory.clone(),
             used: self.used.clone(),
@@ -43,10 +43,9 @@ impl Script {
             record: self.record.clone(),
             baseline: self.baseline.clone(),
             margin: self.margin.clone(),
-            command,
-            ..RunArguments::default()
+            ..Typed::default()
         };
-        Ok((name, arguments))
+        Ok((name, command, typed))
     }
 
     fn words(&self) -> Result<Vec<String>> {
@@ -118,15 +117,12 @@ mod tests {
     #[test]
     fn a_script_is_read_from_toml() {
         let read = |text: &str| toml::from_str::<Script>(text).map(|script| script.typed());
-        let (name, typed) = read("command = 'python a.py'\nbudget = '2GiB'").unwrap().unwrap();
+        let (name, _, typed) = read("command = 'python a.py'\nbudget = '2GiB'").unwrap().unwrap();
         assert_eq!((name.as_str(), typed.budget.as_deref()), ("python a.py", Some("2GiB")));
-        let (name, typed) = read("name = 'a'\ncommand = ['python', 'b c']").unwrap().unwrap();
-        assert_eq!(
-            (name.as_str(), typed.command),
-            ("a", vec!["python".to_owned(), "b c".to_owned()])
-        );
+        let (name, command, _) = read("name = 'a'\ncommand = ['python', 'b c']").unwrap().unwrap();
+        assert_eq!((name.as_str(), command), ("a", vec!["python".to_owned(), "b c".to_owned()]));
         assert!(read("command = 'python'\nspeed = 3").is_err());
-        let (_, typed) =
+        let (_, _, typed) =
             read("command = 'a'\ngpu = 'b'\nmemory = 'c'\nused = 'd'").unwrap().unwrap();
         assert_eq!([typed.gpu, typed.memory, typed.used].map(Option::unwrap), ["b", "c", "d"]);
         for wrong in ["command = ''", "command = 3", "command = ['a', 3]"] {

@@ -1,12 +1,12 @@
 //! `--vary` and `--set`: which knobs of a script are turned, over which values.
 
 use anyhow::Result;
-use contract::environment as name;
 use fit::Knob;
 use fit::largest::Range;
 
 use crate::cli::TrialArguments;
 use crate::error::Hinted;
+use crate::runner::hinted;
 
 /// The knob that is a world's size.
 pub(crate) const WORLD_SIZE: &str = "world-size";
@@ -67,11 +67,10 @@ pub(crate) fn knobs(names: &[&str], trial: &TrialArguments) -> Result<Vec<Knob>>
     let knob = |called: &&str| {
         let template =
             templates.iter().find(|(of, _)| of == called).map(|(_, template)| template.as_str());
-        // How many ranks there are is not the script's to say.
-        let world = format!("{}={{}}", name::WORLD_SIZE);
-        let template = template.or((*called == WORLD_SIZE).then_some(world.as_str()));
-        Knob::new(called, template, &trial.command)
-            .map_err(|error| Hinted::error(error.to_string(), error.hint()))
+        if *called == WORLD_SIZE && template.is_none() {
+            return Ok(Knob::world(called));
+        }
+        Knob::new(called, template, &trial.command).map_err(hinted)
     };
     names.iter().map(knob).collect()
 }

@@ -54,19 +54,24 @@ impl World {
                 None => Ok(None),
             };
         };
+        let world = World::new(size, flags.gpus_per_node)?;
+        let ranks = match (&flags.rank, &flags.ranks) {
+            (Some(rank), _) => vec![inside(*rank, size)?],
+            (None, Some(text)) => parse_ranks(text, size)?,
+            (None, None) => world.ranks,
+        };
+        Ok(Some(World { ranks, ..world }))
+    }
+
+    /// A world of so many ranks, of which the first is asked for.
+    pub(crate) fn new(size: u32, per_node: Option<u32>) -> Result<World> {
         if size == 0 || LARGEST < size {
             return Err(Hinted::error(
                 format!("a world of {size} ranks"),
                 format!("`--world-size` is between 1 and {LARGEST}"),
             ));
         }
-        let per_node = per_node(size, flags.gpus_per_node)?;
-        let ranks = match (&flags.rank, &flags.ranks) {
-            (Some(rank), _) => vec![inside(*rank, size)?],
-            (None, Some(text)) => parse_ranks(text, size)?,
-            (None, None) => vec![0],
-        };
-        Ok(Some(World { size, per_node, ranks }))
+        Ok(World { size, per_node: self::per_node(size, per_node)?, ranks: vec![0] })
     }
 
     /// One rank of it.

@@ -13,6 +13,8 @@ pub struct Setting {
     pub environment: Vec<(String, String)>,
     /// Changes of config files.
     pub files: Vec<FileChange>,
+    /// Ranks of the world that the command is one of.
+    pub world_size: Option<u32>,
 }
 
 /// Another value for one key of a file that a word of the command names.
@@ -55,6 +57,8 @@ enum Way {
         key: String,
         value: String,
     },
+    /// How many ranks there are: not the script's to say.
+    World,
 }
 
 /// Where a value goes in a template.
@@ -78,6 +82,9 @@ pub enum Error {
     /// A value was looked for.
     #[error("`{0}` is the last word of the command: it has no value to replace")]
     NoValue(String),
+    /// Ranks are counted.
+    #[error("a world of `{0}` ranks")]
+    NoWorld(String),
 }
 
 impl Error {
@@ -93,6 +100,7 @@ impl Error {
             }
             Error::FileNotNamed(..) => "write the file as the command does".to_owned(),
             Error::NoKey(name) => format!("`--set {name}='config.yaml:train.batch_size={{}}'`"),
+            Error::NoWorld(_) => "`--vary world-size=8,16,64`".to_owned(),
             Error::NoValue(flag) => format!("write the command with a value after `{flag}`"),
         }
     }
@@ -108,7 +116,12 @@ impl Knob {
         Ok(Knob { name: name.to_owned(), way })
     }
 
-    pub fn set(&self, value: &str, setting: &mut Setting) {
+    /// The knob that is the size of the world.
+    pub fn world(name: &str) -> Knob {
+        Knob { name: name.to_owned(), way: Way::World }
+    }
+
+    pub fn set(&self, value: &str, setting: &mut Setting) -> Result<(), Error> {
         let filled = |text: &String| text.replace(HOLE, value);
         match &self.way {
             Way::Flag { flag, value } => set_flag(flag, filled(value), &mut setting.words),
@@ -128,7 +141,12 @@ impl Knob {
                     FileChange { path: path.clone(), key: key.clone(), value: filled(value) };
                 setting.files.push(change);
             }
+            Way::World => {
+                let size = value.trim().parse();
+                setting.world_size = Some(size.map_err(|_| Error::NoWorld(value.to_owned()))?);
+            }
         }
+        Ok(())
     }
 
     /// What a user would write to set a value.
@@ -141,6 +159,7 @@ impl Knob {
             Way::Config { path, key, value: text } => {
                 format!("{path}: {key}: {}", text.replace(HOLE, value))
             }
+            Way::World => format!("{} {value}", self.name),
         }
     }
 

@@ -9,7 +9,7 @@ fn words(text: &str) -> Vec<String> {
 
 fn turned(command: &str, name: &str, template: Option<&str>, value: &str) -> Setting {
     let mut setting = Setting { words: words(command), ..Setting::default() };
-    Knob::new(name, template, &words(command)).unwrap().set(value, &mut setting);
+    Knob::new(name, template, &words(command)).unwrap().set(value, &mut setting).unwrap();
     setting
 }
 
@@ -57,4 +57,13 @@ fn what_cannot_change_anything_is_refused_with_a_cure() {
     assert!(new(None).hint().contains("--set batch='--batch {}'"));
     let last = Knob::new("last", None, &words("python t.py --last")).unwrap_err();
     assert_eq!(last, Error::NoValue("--last".into()));
+}
+
+#[test]
+fn a_world_has_a_number_of_ranks() {
+    let (knob, mut setting) = (Knob::world("world-size"), Setting::default());
+    knob.set(" 16", &mut setting).unwrap();
+    assert_eq!((setting.world_size, setting.environment.len()), (Some(16), 0));
+    let error = knob.set("many", &mut setting).unwrap_err();
+    assert!(error.to_string().contains("`many` ranks") && error.hint().contains("world-size=8"));
 }

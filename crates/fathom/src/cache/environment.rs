@@ -56,7 +56,7 @@ const BOOKKEEPERS: [&str; 11] = [
 ];
 
 /// Ours: where things are kept is not what they are, and the rest is part of the trial's settings.
-const OURS: [&str; 4] = [name::CACHE, name::TIMEOUT, name::BUDGET, name::BASELINE];
+const OURS: [&str; 5] = [name::CACHE, name::TIMEOUT, name::BUDGET, name::BASELINE, name::JOBS];
 
 /// Names and values that count, in the order of the names.
 pub(super) fn that_counts() -> Vec<(String, String)> {

@@ -68,6 +68,9 @@ pub(crate) struct RunArguments {
     pub(crate) ask: Vec<String>,
     #[command(flatten)]
     pub(crate) world: WorldArguments,
+    /// Ranks that run at once, at most [default: as many as there are cores and memory for]
+    #[arg(long, help_heading = "More than one card", value_name = "N", allow_hyphen_values = true)]
+    pub(crate) jobs: Option<String>,
     #[command(flatten)]
     pub(crate) unfold: UnfoldArguments,
     /// Print only the verdict
@@ -118,7 +121,10 @@ pub(crate) struct CheckArguments {
     /// Write all reports as JSON (`-` for standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Show what the scripts print
+    /// Scripts that run at once, at most [default: as many as there are cores and memory for]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) jobs: Option<String>,
+    /// Show what the scripts print, which run one after another then
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }
@@ -133,7 +139,7 @@ pub(crate) struct WorldArguments {
     /// Which rank runs [default: 0]
     #[arg(long, value_name = "R", conflicts_with = "ranks")]
     pub(crate) rank: Option<u32>,
-    /// Several ranks, two at a time: `0,1,last`, `0..4`, `all`
+    /// Several ranks, and a table of them: `0,1,last`, `0..4`, `all`
     #[arg(long, value_name = "R,R,…")]
     pub(crate) ranks: Option<String>,
     /// Cards of one machine [default: 8, or what divides the world]

@@ -22,6 +22,9 @@ pub(crate) struct TrialArguments {
     /// Each trial is rank 0 of a world of N ranks
     #[arg(long, value_name = "N")]
     pub(crate) world_size: Option<u32>,
+    /// Trials that run at once, at most [default: as many as there are cores and memory for]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) jobs: Option<String>,
     /// Write the answer as JSON (`-` for standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

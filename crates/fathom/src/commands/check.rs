@@ -1,21 +1,24 @@
 //! `fathom check`.
 
+mod checks;
+
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use report::Palette;
 use report::check::{self, Check};
-use study::Verdict;
 
-use crate::cli::{CheckArguments, RunArguments};
+use self::checks::Checks;
+use crate::cli::CheckArguments;
 use crate::error::Hinted;
 use crate::gate::Gate;
+use crate::jobs::{Jobs, Started};
 use crate::launch::Launch;
 use crate::outputs::Outputs;
 use crate::scripts::Script;
-use crate::session::Folder;
-use crate::settings::{Settings, find_file, read_file};
+use crate::session::{Folder, Streams};
+use crate::settings::{Settings, Typed, find_file, read_file};
 use crate::{ci, outcome, screen};
 
 /// What a script printed is shown to this length if it failed.
@@ -33,7 +36,7 @@ struct Entry {
     launch: Launch,
 }
 
-/// Runs the scripts of `fathom.toml`, one after another; 0 if all pass.
+/// Runs the scripts of `fathom.toml` and shows them in their order; 0 if all pass.
 pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
     let outlets = arguments.outlets.absolute();
     let json = arguments.json.as_ref().map(|path| match path.as_os_str() == "-" {
@@ -51,24 +54,14 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
             .with_context(|| format!("cannot go to `{}`", folder.display()))?;
     }
     let entries = entries(&file, arguments)?;
-    let mut checks = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        screen::say(&format!("fathom: {} ({} of {})", entry.name, index + 1, entries.len()));
-        let check = run(entry, arguments.verbose, &mut outputs)?;
-        if is_text {
-            outputs.print(&check::row(&check, Palette::coloured()));
-        }
-        let is_interrupted = check.run.verdict == Verdict::Interrupted;
-        checks.push(check);
-        if is_interrupted {
-            let rest: Vec<&str> =
-                entries[index + 1..].iter().map(|entry| entry.name.as_str()).collect();
-            if !rest.is_empty() {
-                screen::say(&format!("fathom: not run any more: {}", rest.join(", ")));
-            }
-            break;
-        }
-    }
+    let typed = Typed { jobs: arguments.jobs.clone(), ..Typed::default() };
+    let asked = Settings::resolve(&typed)?.jobs;
+    // On a terminal they take turns.
+    let mut jobs = Jobs::new(if arguments.verbose { Some(NonZeroUsize::MIN) } else { asked });
+    let mut checks = Checks::new(&entries, is_text, &mut outputs);
+    checks.announce();
+    jobs.run(&mut checks, |index, is| run(&entries[*index], arguments.verbose, is))?;
+    let checks = checks.finish();
     ci::publish(&checks, &outlets, &mut outputs);
     if outputs.json(json.as_deref(), || check::json(&checks)) {
         outputs.print(&check::summary(&checks));
@@ -80,13 +73,13 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8> {
 /// The scripts that were asked for, with all that can be wrong about them found before the first runs.
 fn entries(file: &Path, arguments: &CheckArguments) -> Result<Vec<Entry>> {
     let scripts = read_file(file)?.script;
-    let scripts: Vec<(String, RunArguments)> =
+    let scripts: Vec<(String, Vec<String>, Typed)> =
         scripts.iter().map(Script::typed).collect::<Result<_>>()?;
     let shown = file.display();
     if scripts.is_empty() {
         return Err(Hinted::error(format!("`{shown}` has no scripts"), EXAMPLE));
     }
-    let names: Vec<&String> = scripts.iter().map(|(name, _)| name).collect();
+    let names: Vec<&String> = scripts.iter().map(|(name, ..)| name).collect();
     let twice = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
     if let Some((_, name)) = twice {
         let message = format!("`{shown}` has two scripts with the name `{name}`");
@@ -98,42 +91,38 @@ fn entries(file: &Path, arguments: &CheckArguments) -> Result<Vec<Entry>> {
         return Err(Hinted::error(message, format!("it has: {}", all.join(", "))));
     }
     let is_wanted = |name: &String| arguments.names.is_empty() || arguments.names.contains(name);
-    let wanted = scripts.iter().filter(|(name, _)| is_wanted(name));
+    let wanted = scripts.iter().filter(|(name, ..)| is_wanted(name));
     wanted
-        .map(|(name, typed)| {
-            entry(name, typed, arguments.update_baselines)
+        .map(|(name, command, typed)| {
+            entry(name, command, typed, arguments.update_baselines)
                 .with_context(|| format!("in the script `{name}`"))
         })
         .collect()
 }
 
-fn entry(name: &str, typed: &RunArguments, update_baseline: bool) -> Result<Entry> {
+fn entry(name: &str, command: &[String], typed: &Typed, update_baseline: bool) -> Result<Entry> {
     let settings = Settings::resolve(typed)?;
     let save = settings.baseline.as_deref().filter(|_| update_baseline);
     let gate = Gate::open(&settings, save)?;
-    let launch = Launch::prepare(&typed.command)?;
-    Ok(Entry { name: name.to_owned(), command: typed.command.clone(), settings, gate, launch })
+    let launch = Launch::prepare(command)?;
+    Ok(Entry { name: name.to_owned(), command: command.to_vec(), settings, gate, launch })
 }
 
-fn run(entry: &Entry, is_verbose: bool, outputs: &mut Outputs) -> Result<Check> {
+/// Runs a script: what came of it, and the last lines that it printed.
+fn run(entry: &Entry, is_verbose: bool, is: &Started) -> Result<(Check, String)> {
     let Entry { name, command, settings, gate, launch } = entry;
     let folder = Folder::new("check")?;
     let log = folder.path().join("output");
-    let ended = match is_verbose {
-        true => launch.run(command, settings, folder.path())?,
-        false => launch.run_quietly(command, settings, folder.path(), &log)?,
+    let streams = match is_verbose {
+        true => Streams::default(),
+        false => Streams::to_file(&log)?,
     };
+    let ended = launch.run_with(command, settings, folder.path(), streams, is)?;
     let mut run = outcome::read(folder.path(), &ended, settings);
     gate.judge(&mut run);
-    if run.verdict == Verdict::ScriptFailed {
-        let text = fs::read(&log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let lines: Vec<&str> = text.lines().collect();
-        let last = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
-        last.iter().for_each(|line| screen::say(line));
-    }
-    if let Some(path) = outputs.note(gate.save(&run)).flatten() {
-        screen::say(&format!("fathom: wrote {}", path.display()));
-    }
-    Ok(Check { name: name.clone(), command: command.join(" "), run })
+    let text = fs::read(&log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n");
+    Ok((Check { name: name.clone(), command: command.join(" "), run }, last))
 }

@@ -5,14 +5,13 @@ use std::cell::RefCell;
 use anyhow::Result;
 
 use crate::cache;
-use crate::cli::RunArguments;
 use crate::compiler::{self, Compiler};
 use crate::error;
 use crate::launch::Launch;
 use crate::outputs::Outputs;
 use crate::place;
 use crate::python::{self, Python, Start};
-use crate::settings::Settings;
+use crate::settings::{Settings, Typed};
 
 /// Checks what a run needs and prints what is in force; 0 if a run would start.
 pub(crate) fn doctor(words: &[String]) -> Result<u8> {
@@ -53,7 +52,7 @@ pub(crate) fn doctor(words: &[String]) -> Result<u8> {
             line("stubs", Launch::for_python(Some(python)).map(|_| "written".to_owned()));
         }
     }
-    let settings = Settings::resolve(&RunArguments::default());
+    let settings = Settings::resolve(&Typed::default());
     match settings {
         Err(problem) => line("settings", Err(problem)),
         Ok(settings) => {

@@ -9,13 +9,13 @@ use fit::plan::{Speeds, Wish, search};
 use report::Palette;
 use report::fit::Fit;
 
-use super::sweep::{questions, settings};
-use crate::cli::{FitArguments, RunArguments};
+use super::sweep::questions;
+use crate::cli::FitArguments;
 use crate::error::Hinted;
 use crate::fitting::Fitting;
 use crate::outputs::Outputs;
 use crate::progress::Progress;
-use crate::runner::OnPhantom;
+use crate::runner::{OnPhantom, hinted};
 use crate::settings::Settings;
 use crate::vary::{Vary, read_vary, templates};
 
@@ -27,7 +27,12 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     let began = Instant::now();
     let trial = &arguments.trial;
     let mut outputs = Outputs::check(&[("--json", trial.json.as_deref())])?;
-    let (card, mut notes) = card(arguments)?;
+    let settings = Settings::resolve(&arguments.into())?;
+    let mut notes = settings.notes.clone();
+    let card = settings
+        .card
+        .clone()
+        .ok_or_else(|| Hinted::error("no card is named", "`--gpu rtx3090`, or `--memory 16GiB`"))?;
     let only = wanted(&arguments.levers)?;
     let knobs = knobs(arguments)?;
     let values: Vec<(String, Vec<String>)> =
@@ -38,7 +43,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         &trial.command,
         Vec::new(),
         vec![card.clone()],
-        settings(trial)?,
+        settings.for_trials(),
         !trial.fresh,
         progress,
     )?
@@ -80,20 +85,6 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     Ok(outputs.finish(fit.exit_code()))
 }
 
-/// The card that is to be fitted.
-fn card(arguments: &FitArguments) -> Result<(gpus::Card, Vec<String>)> {
-    let flags = RunArguments {
-        gpu: arguments.gpu.clone(),
-        memory: arguments.memory.clone(),
-        used: arguments.used.clone(),
-        ..RunArguments::default()
-    };
-    let Settings { card, notes, .. } = Settings::resolve(&flags)?;
-    let card = card
-        .ok_or_else(|| Hinted::error("no card is named", "`--gpu rtx3090`, or `--memory 16GiB`"))?;
-    Ok((card, notes))
-}
-
 /// Every value of every knob, as the user would write it.
 fn written(knobs: &[Knob], values: &[(String, Vec<String>)]) -> Vec<(String, String, String)> {
     let of = |knob: &Knob| {
@@ -133,16 +124,14 @@ fn knobs(arguments: &FitArguments) -> Result<Vec<(Knob, Vec<String>)>> {
             ));
         };
         let template = templates.iter().find(|row| row.0 == name).map(|row| row.1.as_str());
-        let knob = Knob::new(&name, template, &trial.command)
-            .map_err(|error| Hinted::error(error.to_string(), error.hint()))?;
+        let knob = Knob::new(&name, template, &trial.command).map_err(hinted)?;
         knobs.push((knob, values));
     }
     for (name, template) in &templates {
         if knobs.iter().any(|(knob, _)| knob.name == *name) {
             continue;
         }
-        let knob = Knob::new(name, Some(template), &trial.command)
-            .map_err(|error| Hinted::error(error.to_string(), error.hint()))?;
+        let knob = Knob::new(name, Some(template), &trial.command).map_err(hinted)?;
         let values =
             knob.current(&trial.command).and_then(|now| halves(&now)).ok_or_else(|| {
                 Hinted::error(

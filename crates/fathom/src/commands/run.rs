@@ -16,7 +16,7 @@ use crate::launch::Launch;
 use crate::outcome;
 use crate::outputs::{Asked, Outputs};
 use crate::page;
-use crate::ranks::RankRunner;
+use crate::ranks;
 use crate::screen;
 use crate::session::{Folder, Kept};
 use crate::settings::Settings;
@@ -24,7 +24,7 @@ use crate::world::World;
 
 /// Runs the command on the phantom and reports; the exit code says whether it fits.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
-    let settings = Settings::resolve(arguments)?;
+    let settings = Settings::resolve(&arguments.into())?;
     let mut outputs = Outputs::check(&asked(arguments))?;
     let gate = Gate::open(&settings, arguments.save_baseline.as_deref())?;
     let world = World::resolve(&arguments.world)?;
@@ -36,9 +36,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     }
     let folder = RunFolder::make(arguments.out.as_deref())?;
     let (mut run, files) = match &world {
-        Some(world) => {
-            RankRunner::new(&launch, &arguments.command, &settings, world, folder.path())?.run()?
-        }
+        Some(world) => ranks::run(&launch, &arguments.command, &settings, world, folder.path())?,
         None => {
             let ended = launch.run(&arguments.command, &settings, folder.path())?;
             (outcome::read(folder.path(), &ended, &settings), folder.path().to_owned())

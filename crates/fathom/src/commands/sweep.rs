@@ -10,7 +10,7 @@ use report::sweep::{Row, Sweep, SweptCard};
 
 use crate::along::{fewest, scaling};
 use crate::card::Said;
-use crate::cli::{RunArguments, SweepArguments, TrialArguments};
+use crate::cli::SweepArguments;
 use crate::error::Hinted;
 use crate::growth;
 use crate::outcome::UNFINISHED;
@@ -36,7 +36,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
         &trial.command,
         knobs,
         catalogue.clone(),
-        settings(trial)?,
+        Settings::resolve(&trial.into())?.for_trials(),
         !trial.fresh,
         Progress::new(trial.quiet),
     )?
@@ -93,18 +93,6 @@ fn used_note(cards: &[gpus::Card]) -> Option<String> {
     let most = cards.iter().map(|card| card.used_bytes).max().filter(|bytes| *bytes != 0)?;
     let each = if cards.iter().all(|card| card.used_bytes == most) { "" } else { "up to " };
     Some(format!("{each}{} of each card are in use by others", report::bytes::text(most)))
-}
-
-/// The settings of a run with these steps and limits; the card is each trial's own.
-pub(crate) fn settings(trial: &TrialArguments) -> Result<Settings> {
-    let flags = RunArguments {
-        steps: trial.steps,
-        timeout: trial.timeout,
-        assume: trial.assume.clone(),
-        ..RunArguments::default()
-    };
-    let settings = Settings::resolve(&flags)?;
-    Ok(Settings { card: None, budget: None, ..settings })
 }
 
 /// The cards to try, and how their sizes were understood.

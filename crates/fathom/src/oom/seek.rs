@@ -73,6 +73,7 @@ fn settings(memory: Option<u64>) -> Settings {
         card: memory.map(|bytes| gpus::unlimited().with_memory(bytes)),
         steps: STEPS,
         timeout: None,
+        jobs: None,
         budget: None,
         values: true,
         assume: Vec::new(),

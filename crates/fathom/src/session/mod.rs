@@ -18,4 +18,4 @@ pub(crate) use keeper::{NAME as KEEPER, keep};
 pub(crate) use kept::{Kept, make_rank, rank};
 pub(crate) use running::{Cut, Ended, Running, Streams, start};
 pub(crate) use signals::{ending, expect_trials, name};
-pub(crate) use tree::kill;
+pub(crate) use tree::{kill, trees};

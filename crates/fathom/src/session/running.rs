@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -30,8 +30,18 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// Reads nothing, and writes to two files.
-    pub(crate) fn to_files(output: File, errors: File) -> io::Result<Streams> {
+    /// Reads nothing, and writes to two new files.
+    pub(crate) fn to_files(output: &Path, errors: &Path) -> io::Result<Streams> {
+        Streams::without_input(File::create(output)?, File::create(errors)?)
+    }
+
+    /// Reads nothing, and writes all to one new file.
+    pub(crate) fn to_file(output: &Path) -> io::Result<Streams> {
+        let output = File::create(output)?;
+        Streams::without_input(output.try_clone()?, output)
+    }
+
+    fn without_input(output: File, errors: File) -> io::Result<Streams> {
         let input = Some(File::open("/dev/null")?.into());
         Ok(Streams { input, output: Some(output.into()), errors: Some(errors.into()) })
     }
@@ -144,6 +154,11 @@ impl Running {
         Ok((pid, for_signals, running))
     }
 
+    /// The keeper's number: all of the command is below it.
+    pub(crate) fn pid(&self) -> u32 {
+        self.keeper.id()
+    }
+
     /// When it was started.
     pub(crate) fn begun(&self) -> Instant {
         self.begun
@@ -223,10 +238,14 @@ fn are_in_foreground() -> bool {
 
 /// Commands whose keeper was killed are ours now; nothing else is below us but other keepers.
 fn end_adopted() {
-    let (keepers, own) = (signals::keepers(), std::process::id());
-    let is_adopted = |process: &Process| process.parent == own && !keepers.contains(&process.pid);
+    let own = std::process::id();
     for _ in 0..ROUNDS {
-        let adopted: Vec<Process> = tree::below(own).into_iter().filter(is_adopted).collect();
+        let below = tree::below(own);
+        // Asked for afterwards: a keeper that another thread has just started is known by then.
+        let keepers = signals::keepers();
+        let is_adopted =
+            |process: &Process| process.parent == own && !keepers.contains(&process.pid);
+        let adopted: Vec<Process> = below.into_iter().filter(is_adopted).collect();
         if adopted.is_empty() {
             break;
         }

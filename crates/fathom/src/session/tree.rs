@@ -57,7 +57,23 @@ pub(super) fn numbers() -> impl Iterator<Item = u32> {
 
 /// All that a process started, and what these started.
 pub(super) fn below(root: u32) -> Vec<Process> {
-    let mut others: Vec<Process> = numbers().filter_map(Process::read).collect();
+    descendants(root, numbers().filter_map(Process::read).collect())
+}
+
+/// Numbers of each of these processes and of all below it, seen at one time.
+pub(crate) fn trees(roots: &[u32]) -> Vec<Vec<u32>> {
+    if roots.is_empty() {
+        return Vec::new();
+    }
+    let all: Vec<Process> = numbers().filter_map(Process::read).collect();
+    let tree = |root: &u32| {
+        let below = descendants(*root, all.clone());
+        std::iter::once(*root).chain(below.iter().map(|process| process.pid)).collect()
+    };
+    roots.iter().map(tree).collect()
+}
+
+fn descendants(root: u32, mut others: Vec<Process>) -> Vec<Process> {
     let mut tree: Vec<Process> = Vec::new();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {

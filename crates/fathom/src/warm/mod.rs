@@ -1,33 +1,29 @@
 //! Trials: the same command again and again, with other words, variables and cards.
 //!
 //! A Python script is run by a warm process (`python/fathom/_warm/server.py`) that has imported its libraries
-//! already and forks itself per trial; any other command starts cold. Two trials run at once. What a
-//! trial gives is what `fathom run` would give: the same files, read by the same code.
+//! already and forks itself per trial; any other command starts cold. The scheduler (`jobs`) says how many run
+//! at once, of both kinds. What a trial gives is what `fathom run` would give: the same files, read by the same
+//! code.
 
 mod server;
 mod words;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
-use std::time::Instant;
+use std::process::Command;
 
 use anyhow::Result;
 use contract::environment as name;
 use study::{Run, Verdict};
 
-use self::server::{Answer, Request, Server};
+use self::server::{Request, Server};
 pub(crate) use self::words::take_apart;
-use crate::launch::Launch;
+use crate::jobs::{Jobs, Queue, Started};
+use crate::launch::{self, Launch};
 use crate::outcome;
 use crate::place;
 use crate::session::{self, Ended, Streams};
 use crate::settings::Settings;
-
-/// Trials at a time.
-const AT_ONCE: usize = 2;
 
 /// Characters of a line that cannot be read that are shown.
 const SHOWN: usize = 60;
@@ -85,33 +81,40 @@ impl Trials {
         self.server.is_some() || self.start.is_some() && session::ending().is_some()
     }
 
-    /// Runs all, two at a time, in the order given. `done` is called when one has ended.
-    pub(crate) fn run_all(&mut self, jobs: &[Job], mut done: impl FnMut()) -> Result<Vec<Run>> {
-        let mut runs: Vec<Option<Run>> = vec![None; jobs.len()];
-        let (warm, cold): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&index| {
-            self.server.is_some() && self.request(index, &jobs[index]).is_some()
-        });
-        let mut again = cold.clone();
-        for (index, ended) in self.run_warm(&warm, jobs, &mut done) {
-            let run = ended
-                .map(|ended| outcome::read(&jobs[index].folder, &ended, &jobs[index].settings));
-            match run {
-                // What fails or hangs in a forked process might be the fork's doing.
-                Some(run) if !matches!(run.verdict, Verdict::ScriptFailed | Verdict::TimedOut) => {
-                    runs[index] = Some(run);
-                }
-                _ => again.push(index),
-            }
+    /// Runs all, and gives what came of them in the order given. `done` is called when one has ended.
+    pub(crate) fn run_all(
+        &mut self,
+        scheduler: &mut Jobs,
+        jobs: &[Job],
+        done: impl FnMut(),
+    ) -> Result<Vec<Run>> {
+        let waiting = (0..jobs.len()).map(|index| Attempt { index, cold: false }).collect();
+        let mut queue = Attempts { waiting, runs: vec![None; jobs.len()], done };
+        let work =
+            |attempt: &Attempt, is: &Started| self.attempt(attempt, &jobs[attempt.index], is);
+        let result = scheduler.run(&mut queue, work);
+        if let Some(unread) = self.server.as_ref().and_then(Server::is_over) {
+            self.server = None;
+            self.unread = self.unread.take().or(unread.map(|line| cannot_read(&line)));
         }
-        for pair in again.chunks(AT_ONCE) {
-            for (index, run) in self.run_cold(pair, jobs)? {
-                if cold.contains(&index) {
-                    done();
-                }
-                runs[index] = Some(run);
-            }
+        result.map(|()| queue.runs.into_iter().flatten().collect())
+    }
+
+    /// Warm if it can be; `None` if it has to be made again, in a process of its own.
+    fn attempt(&self, attempt: &Attempt, job: &Job, is: &Started) -> Result<Option<Run>> {
+        let read = |ended: Ended| outcome::read(&job.folder, &ended, &job.settings);
+        if let Some(signal) = session::ending() {
+            return Ok(Some(read(Ended::before_it_began(signal))));
         }
-        Ok(runs.into_iter().flatten().collect())
+        let server = self.server.as_ref().filter(|_| !attempt.cold);
+        let Some((server, request)) = server.zip(self.request(attempt.index, job)) else {
+            return Ok(Some(read(self.run_cold(job, is)?)));
+        };
+        let run = server.run(&request, &job.settings, is).map(read);
+        // What fails or hangs in a forked process might be the fork's doing.
+        let is_answer =
+            |run: &Run| !matches!(run.verdict, Verdict::ScriptFailed | Verdict::TimedOut);
+        Ok(run.filter(is_answer))
     }
 
     /// The trial as the warm process wants it; `None` if it must start cold.
@@ -142,113 +145,50 @@ impl Trials {
         command
     }
 
-    /// Each with how it ended; `None` where the warm process failed.
-    fn run_warm(
-        &mut self,
-        which: &[usize],
-        jobs: &[Job],
-        done: &mut dyn FnMut(),
-    ) -> Vec<(usize, Option<Ended>)> {
-        let mut waiting: VecDeque<usize> = which.iter().copied().collect();
-        let mut running: BTreeMap<usize, (Instant, Option<u32>)> = BTreeMap::new();
-        let mut ended = Vec::new();
-        while !waiting.is_empty() || !running.is_empty() {
-            while running.len() < AT_ONCE
-                && let Some(index) = waiting.pop_front()
-            {
-                let request = self.request(index, &jobs[index]);
-                let sent = self
-                    .server
-                    .as_mut()
-                    .zip(request)
-                    .is_some_and(|(server, request)| server.send(&request));
-                match sent {
-                    true => drop(running.insert(index, (Instant::now(), None))),
-                    false => ended.push((index, None)),
-                }
-            }
-            let Some(server) = &self.server else { continue };
-            let deadline = |(index, (began, _)): (&usize, &(Instant, Option<u32>))| {
-                jobs[*index].settings.deadline(*began)
-            };
-            match server.next(running.iter().filter_map(deadline).min()) {
-                Ok(Answer::Started { number, started }) => {
-                    running.entry(number).and_modify(|entry| entry.1 = Some(started));
-                }
-                Ok(Answer::Ended { number, status }) => {
-                    done();
-                    let began = running.remove(&number).map_or_else(Instant::now, |entry| entry.0);
-                    let deadline = jobs[number].settings.deadline(began);
-                    let late = deadline.filter(|deadline| *deadline <= Instant::now());
-                    let how = Ended::with(Answer::exit_status(status), began, late);
-                    ended.push((number, Some(how)));
-                }
-                Ok(Answer::Ready { .. }) => {}
-                Err(true) => end_the_late(&running, jobs),
-                gone @ (Ok(Answer::Unread(_)) | Err(false)) => {
-                    self.unread = self.unread.take().or_else(|| unread(gone.ok()?));
-                    self.server = None;
-                    ended.extend(broken_off(&running, &waiting));
-                    return ended;
-                }
-            }
-        }
-        ended
-    }
-
-    /// Up to two at once, each in a process of its own.
-    fn run_cold(&self, which: &[usize], jobs: &[Job]) -> Result<Vec<(usize, Run)>> {
-        let mut children = Vec::new();
-        for &index in which {
-            let job = &jobs[index];
-            clear(&job.folder)?;
-            let output = File::create(job.folder.join(OUTPUT))?;
-            let streams = Streams::to_files(output.try_clone()?, output)?;
-            children.push((index, session::start(&self.command(job), streams)?));
-        }
-        let mut runs = Vec::new();
-        for (index, running) in children {
-            let settings = &jobs[index].settings;
-            let ended = match running {
-                Some(running) => {
-                    let deadline = settings.deadline(running.begun());
-                    running.wait(deadline)
-                }
-                None => Ended::before_it_began(session::ending().unwrap_or_default()),
-            };
-            runs.push((index, outcome::read(&jobs[index].folder, &ended, settings)));
-        }
-        Ok(runs)
+    /// In a process of its own.
+    fn run_cold(&self, job: &Job, is: &Started) -> Result<Ended> {
+        clear(&job.folder)?;
+        let streams = Streams::to_file(&job.folder.join(OUTPUT))?;
+        launch::follow(&self.command(job), &job.settings, streams, is)
     }
 }
 
-fn unread(answer: Answer) -> Option<String> {
-    let Answer::Unread(line) = answer else { return None };
+/// A trial to be made, by its index.
+struct Attempt {
+    index: usize,
+    cold: bool,
+}
+
+/// Trials in the order given, and those that are made again behind them.
+struct Attempts<D> {
+    waiting: VecDeque<Attempt>,
+    runs: Vec<Option<Run>>,
+    done: D,
+}
+
+impl<D: FnMut()> Queue for Attempts<D> {
+    type Job = Attempt;
+    type Answer = Result<Option<Run>>;
+
+    fn next(&mut self, _: &[&Attempt]) -> Option<Attempt> {
+        self.waiting.pop_front()
+    }
+
+    fn ended(&mut self, attempt: &Attempt, run: Result<Option<Run>>) -> Result<()> {
+        match run? {
+            Some(run) => {
+                self.runs[attempt.index] = Some(run);
+                (self.done)();
+            }
+            None => self.waiting.push_back(Attempt { index: attempt.index, cold: true }),
+        }
+        Ok(())
+    }
+}
+
+fn cannot_read(line: &str) -> String {
     let line: String = line.chars().take(SHOWN).collect();
-    Some(format!("the warm process said what cannot be read (`{line}`): trials start Python anew"))
-}
-
-/// Trials without an answer. If a signal ended them, what they gave until then counts; else they are run again.
-fn broken_off(
-    running: &BTreeMap<usize, (Instant, Option<u32>)>,
-    waiting: &VecDeque<usize>,
-) -> Vec<(usize, Option<Ended>)> {
-    let signal = session::ending();
-    let status = signal.map(ExitStatus::from_raw);
-    let ran = running.iter().map(|(index, (began, _))| {
-        (*index, status.map(|status| Ended::with(status, *began, None)))
-    });
-    let not_run = waiting.iter().map(|index| (*index, signal.map(Ended::before_it_began)));
-    ran.chain(not_run).collect()
-}
-
-fn end_the_late(running: &BTreeMap<usize, (Instant, Option<u32>)>, jobs: &[Job]) {
-    for (index, (began, pid)) in running {
-        let deadline = jobs[*index].settings.deadline(*began);
-        if let (Some(pid), true) = (pid, deadline.is_some_and(|at| at <= Instant::now())) {
-            session::kill(*pid);
-        }
-    }
+    format!("the warm process said what cannot be read (`{line}`): trials start Python anew")
 }
 
 /// What a first attempt left must not be taken for the second's.
