@@ -50,7 +50,7 @@ def types():
 
 
 @pytest.fixture(scope="module")
-def pages(fathom, folder):  # noqa: F811
+def pages(fathom, folder):
     """Runs, files and answers of every kind, on as few pages as can be."""
 
     def write(name, *words):

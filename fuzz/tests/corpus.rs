@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 /// A body, its name, its corpus.
 fn run(name: &str, body: fn(&[u8])) {
     // The texts are those that the reader's own tests compare.
-    let corpus =
-        if name == "oom" { "../tests/texts".to_owned() } else { format!("corpus/{name}") };
+    let corpus = if name == "oom" { "../tests/oom".to_owned() } else { format!("corpus/{name}") };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(corpus);
     let mut paths: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -78,11 +78,11 @@ pub struct Balance {
 
 /// What is granted to a process outside of PyTorch's allocator (context, kernels of libraries, NCCL's
 /// buffers) where the message does not count it. Assumed, and generous: the largest context of the
-/// catalogue is 0.6 GiB. A process can have more: one of `tests/texts` has 8 GiB.
+/// catalogue is 0.6 GiB. A process can have more: one of `tests/oom` has 8 GiB.
 pub const MOST_OUTSIDE: u64 = 2 << 30;
 
 /// Less than this, listed by nobody, is taken to be the driver's: it keeps up to 140 MiB of the cards in
-/// `tests/texts` whose processes are all listed. Assumed.
+/// `tests/oom` whose processes are all listed. Assumed.
 const LEAST_PROCESS: u64 = 256 << 20;
 
 /// Whose the memory was, and the reason that follows.

@@ -8,7 +8,7 @@ use oom::{Account, Amount, Dim, advise, read, refute, requests, solve, weigh};
 use proptest::prelude::*;
 
 fn texts() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/texts");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oom");
     let mut paths: Vec<_> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "txt"));

@@ -1,6 +1,6 @@
 //! Texts that people posted, read and compared with what was read in them by eye.
 //!
-//! `tests/texts/INDEX.csv` has a row per text: where it comes from, what it is, and its numbers in bytes.
+//! `tests/oom/INDEX.csv` has a row per text: where it comes from, what it is, and its numbers in bytes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ impl Row {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/texts")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oom")
 }
 
 fn index() -> Vec<Row> {

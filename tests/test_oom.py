@@ -6,8 +6,8 @@ import os
 import pytest
 from conftest import PYTHON, PYTHONS, ROOT, missing
 
-TEXTS = ROOT / "tests" / "texts"
-GOLDEN = ROOT / "tests" / "golden" / "texts.txt"
+TEXTS = ROOT / "tests" / "oom"
+GOLDEN = ROOT / "tests" / "golden" / "oom.txt"
 # Fills the card but for a piece of a segment, wants more than is left, and prints PyTorch's message and PyTorch's own counts.
 FULL = """
 import torch
@@ -105,7 +105,7 @@ def test_the_allocation_of_that_size_is_named(fathom, tmp_path):
 
 
 def shown(fathom, name, *words):
-    done = fathom.command("explain", f"tests/texts/{name}", *words)
+    done = fathom.command("explain", f"tests/oom/{name}", *words)
     return f"$ fathom explain {' '.join((name, *words))}\n{done.stdout}{done.stderr}exit code {done.returncode}\n"
 
 
@@ -174,13 +174,13 @@ def test_a_log_and_a_table_are_explained_together(fathom):
     ("words", "wrong"),
     [
         ((), "nothing to explain"),
-        (("tests/texts/INDEX.csv", "--dims", "batch"), "no out-of-memory message"),
-        (("tests/texts/14-absurd-request.txt", "--dims", "batch"), "`batch` is not a dimension"),
-        (("tests/texts/14-absurd-request.txt", "--shape", "4x"), "`4x` is not a shape"),
-        (("tests/texts/43-cuda-error.txt", "--shape", "4x4"), "needs a message that says how much was tried"),
+        (("tests/oom/INDEX.csv", "--dims", "batch"), "no out-of-memory message"),
+        (("tests/oom/14-absurd-request.txt", "--dims", "batch"), "`batch` is not a dimension"),
+        (("tests/oom/14-absurd-request.txt", "--shape", "4x"), "`4x` is not a shape"),
+        (("tests/oom/43-cuda-error.txt", "--shape", "4x4"), "needs a message that says how much was tried"),
         (("--smi", "22G"), "ambiguous"),
         (("--smi", "22GiB", "--gpu", "rtx9999"), "rtx9999"),
-        (("tests/texts/14-absurd-request.txt", "--snapshot", "x.pickle"), "needs a recording"),
+        (("tests/oom/14-absurd-request.txt", "--snapshot", "x.pickle"), "needs a recording"),
         (("nowhere.log",), "was not found"),
     ],
 )
