@@ -8,9 +8,9 @@ use contract::environment as name;
 
 use crate::cache;
 use crate::error::Hinted;
+use crate::installed;
 use crate::jobs::Started;
 use crate::outcome;
-use crate::place;
 use crate::python::{Python, Torch};
 use crate::session::{self, Ended, Streams};
 use crate::settings::Settings;
@@ -46,8 +46,8 @@ impl Launch {
                 "run fathom in a Linux container; no GPU is needed there",
             ));
         }
-        let phantom = place::phantom()?;
-        let (doorway, recorder) = (place::doorway()?, place::recorder()?);
+        let phantom = installed::phantom()?;
+        let (doorway, recorder) = (installed::doorway()?, installed::recorder()?);
         let packages = match &python {
             Some(python) => {
                 let torch = python.cuda_torch()?;

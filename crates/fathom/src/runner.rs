@@ -20,7 +20,7 @@ use crate::ranks::LETTERS;
 use crate::session::{self, Ended, Folder};
 use crate::settings::Settings;
 use crate::warm::{Job, Trials};
-use crate::world::{Place, World};
+use crate::world::{RankPlace, World};
 
 /// Lines of a failed script that are shown.
 const SHOWN_LINES: usize = 6;
@@ -284,7 +284,7 @@ impl OnPhantom {
 }
 
 /// Rank 0 of the world that the setting asks for.
-fn place(setting: &Setting, folder: &Path) -> Result<Option<Place>> {
+fn place(setting: &Setting, folder: &Path) -> Result<Option<RankPlace>> {
     let world = setting.world_size.map(|size| World::new(size, None)).transpose()?;
     Ok(world.map(|world| world.place(0, &folder.join(LETTERS))))
 }

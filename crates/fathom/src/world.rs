@@ -29,7 +29,7 @@ pub(crate) struct World {
 
 /// One rank's place in its world.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RankPlace {
     pub(crate) size: u32,
     pub(crate) per_node: u32,
     pub(crate) rank: u32,
@@ -75,12 +75,12 @@ impl World {
     }
 
     /// One rank of it.
-    pub(crate) fn place(&self, rank: u32, letters: &Path) -> Place {
-        Place { size: self.size, per_node: self.per_node, rank, letters: letters.to_owned() }
+    pub(crate) fn place(&self, rank: u32, letters: &Path) -> RankPlace {
+        RankPlace { size: self.size, per_node: self.per_node, rank, letters: letters.to_owned() }
     }
 }
 
-impl Place {
+impl RankPlace {
     /// What a launcher such as `torchrun` tells each of its processes, and what the doorway needs to know.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let (local, node) = (self.rank % self.per_node, self.rank / self.per_node);

@@ -39,7 +39,7 @@ fn wished() -> Option<PathBuf> {
 /// Each user has their own: libraries of it are loaded into their processes.
 fn fallback() -> PathBuf {
     let user = rustix::process::getuid().as_raw();
-    crate::place::temporary().join(format!("fathom-cache-{user}"))
+    crate::installed::temporary().join(format!("fathom-cache-{user}"))
 }
 
 fn find(wished: Option<PathBuf>, fallback: PathBuf) -> Result<PathBuf, String> {

@@ -19,7 +19,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::place;
+use crate::installed;
 use crate::python::Python;
 use crate::runner::Wanted;
 use crate::settings::Settings;
@@ -155,9 +155,9 @@ pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Resul
 /// This program and all that it puts into a process.
 fn program() -> Vec<String> {
     let stamp = |path: &PathBuf| format!("{} {}", path.display(), mark(Aspect::Stamp, path));
-    let own = [std::env::current_exe().ok(), place::phantom().ok(), place::recorder().ok()];
+    let own = [std::env::current_exe().ok(), installed::phantom().ok(), installed::recorder().ok()];
     let mut all: Vec<PathBuf> = own.into_iter().flatten().collect();
-    let mut folders: Vec<PathBuf> = place::doorway().ok().into_iter().collect();
+    let mut folders: Vec<PathBuf> = installed::doorway().ok().into_iter().collect();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();

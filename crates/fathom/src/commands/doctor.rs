@@ -7,9 +7,9 @@ use anyhow::Result;
 use crate::cache;
 use crate::compiler::{self, Compiler};
 use crate::error;
+use crate::installed;
 use crate::launch::Launch;
 use crate::outputs::Outputs;
-use crate::place;
 use crate::python::{self, Python, Start};
 use crate::settings::{Settings, Typed};
 
@@ -29,9 +29,9 @@ pub(crate) fn doctor(words: &[String]) -> Result<u8> {
         Err(problem) => row("FAIL", label, &error::text(&problem).replace("\n\n", "\n")),
     };
     line("fathom", Ok(env!("CARGO_PKG_VERSION").to_owned()));
-    line("phantom", place::phantom().map(|path| path.display().to_string()));
-    line("doorway", place::doorway().map(|path| path.display().to_string()));
-    line("recorder", place::recorder().map(|path| path.display().to_string()));
+    line("phantom", installed::phantom().map(|path| path.display().to_string()));
+    line("doorway", installed::doorway().map(|path| path.display().to_string()));
+    line("recorder", installed::recorder().map(|path| path.display().to_string()));
     line("cache", cache::folder().map(|path| path.display().to_string()));
     let command = match words {
         [] => vec!["python3".to_owned()],

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::signals;
 use super::tree::{self, Process};
 use crate::error::Hinted;
-use crate::place;
+use crate::installed;
 
 /// All our folders are called so.
 const PREFIX: &str = "fathom-";
@@ -36,7 +36,7 @@ impl Folder {
     /// Makes one, for a purpose in a word; what others left behind is removed first.
     pub(crate) fn new(purpose: &str) -> Result<Folder> {
         signals::watch();
-        let place = place::temporary();
+        let place = installed::temporary();
         sweep(&place);
         let folder =
             tempfile::Builder::new().prefix(&format!("{PREFIX}{purpose}-")).tempdir_in(&place);

@@ -20,7 +20,7 @@ use self::merge::{Merge, Origin};
 pub(crate) use self::typed::Typed;
 use crate::card::{Meant, size};
 use crate::error::Hinted;
-use crate::world::Place;
+use crate::world::RankPlace;
 
 /// Steps of a run unless told otherwise: the first step is not typical, the third is.
 const DEFAULT_STEPS: u64 = 3;
@@ -55,7 +55,7 @@ pub(crate) struct Settings {
     /// Cards that the process sees, outside of a world.
     pub(crate) cards: Option<u32>,
     /// The rank that the process is, in a world of several.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<RankPlace>,
     /// Jobs at once, at most; `None` leaves that to the cores.
     pub(crate) jobs: Option<NonZeroUsize>,
     /// How the card's size was understood.

@@ -5,8 +5,8 @@
 //! at once, of both kinds. What a trial gives is what `fathom run` would give: the same files, read by the same
 //! code.
 
+mod python_command;
 mod server;
-mod words;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use anyhow::Result;
 use contract::environment as name;
 use study::{Run, Verdict};
 
+pub(crate) use self::python_command::take_apart;
 use self::server::{Request, Server};
-pub(crate) use self::words::take_apart;
+use crate::installed;
 use crate::jobs::{Jobs, Queue, Started};
 use crate::launch::{self, Launch};
 use crate::outcome;
-use crate::place;
 use crate::session::{self, Ended, Streams};
 use crate::settings::Settings;
 
@@ -69,9 +69,9 @@ impl Trials {
         let launch = Launch::prepare(command)?;
         let apart = take_apart(command);
         let server = apart.as_ref().and_then(|words| {
-            let folder = place::temporary();
+            let folder = installed::temporary();
             let start = launch.command(&words.start, settings, &folder);
-            Server::start(start, &place::doorway().ok()?.join("_warm/server.py"), &words.rest)
+            Server::start(start, &installed::doorway().ok()?.join("_warm/server.py"), &words.rest)
         });
         Ok(Trials { launch, server, start: apart.map(|words| words.start), unread: None })
     }

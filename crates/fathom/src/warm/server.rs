@@ -41,7 +41,7 @@ pub(super) struct Request {
 /// What the warm process said.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Answer {
+enum WarmReply {
     /// Everything is imported; whether the card is still untouched.
     Ready { ready: bool },
     /// A trial began, in this process.
@@ -157,14 +157,14 @@ fn listen(output: PipeReader, heard: &Mutex<Heard>, ready: &Sender<bool>) {
     let mut is_ready = false;
     for line in BufReader::new(output).lines().map_while(Result::ok) {
         let (number, news) = match serde_json::from_str(&line) {
-            Ok(Answer::Ready { ready: it }) => {
+            Ok(WarmReply::Ready { ready: it }) => {
                 is_ready = true;
                 // Nobody waits for it any more if it took too long.
                 let _ = ready.send(it);
                 continue;
             }
-            Ok(Answer::Started { number, started }) => (number, News::Started(started)),
-            Ok(Answer::Ended { number, status }) => (number, News::Ended(status)),
+            Ok(WarmReply::Started { number, started }) => (number, News::Started(started)),
+            Ok(WarmReply::Ended { number, status }) => (number, News::Ended(status)),
             // Until it is ready, what Python's own start prints comes here too.
             Err(_) if !is_ready => continue,
             Err(_) => {
