@@ -33,6 +33,7 @@ mod screen;
 mod scripts;
 mod session;
 mod settings;
+mod shard;
 mod stubs;
 mod texts;
 mod vary;
