@@ -95,6 +95,16 @@ def test_what_nobody_can_list_is_not_remembered(sweep):
     assert (run, answer["trials"]["remembered"]) == (2, 1)
 
 
+def test_a_card_without_room_for_a_context_is_remembered_as_too_small(fathom, tmp_path):
+    for run in (1, 0):
+        words = ("--vary", "depth=1", "--memory", "200MiB", "--json", tmp_path / "sweep.json")
+        command = ("--", PYTHON, SCRIPTS / "blocks_flags.py", "--depth", "1")
+        done = fathom.command("sweep", *words, *command, env={"FATHOM_CACHE": tmp_path / "cache"})
+        answer = json.loads((tmp_path / "sweep.json").read_text())
+        assert [point["verdict"] for point in answer["points"]] == ["does_not_fit"], done.stdout
+        assert bool(answer["trials"]["run"]) == bool(run)
+
+
 def test_fit_remembers_its_trials_and_its_first_look(fathom, tmp_path):
     answers = []
     for _ in range(2):

@@ -15,6 +15,7 @@ pub(crate) fn fewest(answer: &Sweep) -> Vec<Fewest> {
         let others = named.enumerate().filter(|(index, _)| *index != at);
         others.map(|(_, pair)| pair).collect::<Vec<_>>()
     };
+    let ranks_of = |point: &grid::Point| point.values[at].parse::<u64>().ok();
     let mut rows: Vec<Fewest> = Vec::new();
     for point in answer.points.iter().filter(|point| point.verdict != Verdict::NotRun) {
         let others = others_of(point);
@@ -23,13 +24,21 @@ pub(crate) fn fewest(answer: &Sweep) -> Vec<Fewest> {
             rows.push(Fewest { card: point.card, others, ranks: None, is_assumed: false });
             rows.len() - 1
         });
-        let ranks = point.values[at].parse::<u64>().ok().filter(|_| point.verdict.fits());
+        let ranks = ranks_of(point).filter(|_| point.verdict.fits());
         if let Some(ranks) = ranks.filter(|ranks| rows[row].ranks.is_none_or(|best| *ranks < best))
         {
             rows[row].ranks = Some(ranks);
             rows[row].is_assumed = point.verdict == Verdict::FitsIf;
         }
     }
+    // As long as a smaller world has not run, nobody knows.
+    let is_open = |row: &Fewest| {
+        let missing = answer.points.iter().filter(|point| point.verdict == Verdict::NotRun);
+        let mut of_row =
+            missing.filter(|point| point.card == row.card && others_of(point) == row.others);
+        of_row.any(|point| row.ranks.is_none_or(|best| ranks_of(point).is_none_or(|it| it < best)))
+    };
+    rows.retain(|row| !is_open(row));
     rows.sort_by_key(|row| row.card);
     rows
 }

@@ -64,7 +64,7 @@ impl Fitting {
             true => self.card.clone(),
             false => self.card.with_memory(gpus::UNLIMITED_BYTES),
         };
-        Ok(Wanted { card: Some(card), setting, record, cold: false, most: None })
+        Ok(Wanted { card: Some(card), setting, record, cold: false, most: None, row: None })
     }
 
     /// The script as it is, to count the operations of each module's forward pass.

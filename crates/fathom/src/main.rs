@@ -34,6 +34,7 @@ mod screen;
 mod scripts;
 mod session;
 mod settings;
+mod shard;
 mod stubs;
 mod vary;
 mod visible;

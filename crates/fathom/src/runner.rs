@@ -9,7 +9,7 @@ use fit::{Knob, Measured, Memory, Peaks, Runner, Setting, Trial, Verdict};
 use study::{RestsOn, Run, Unfinished};
 
 use crate::bound;
-use crate::cache::{self, Cache, Counts};
+use crate::cache::{self, Cache, Counts, How};
 use crate::configs;
 use crate::error::Hinted;
 use crate::jobs::Jobs;
@@ -19,6 +19,7 @@ use crate::python::Python;
 use crate::ranks::LETTERS;
 use crate::session::{self, Ended, Folder};
 use crate::settings::Settings;
+use crate::shard::Shard;
 use crate::warm::{Job, Trials};
 use crate::world::{RankPlace, World};
 
@@ -41,6 +42,10 @@ pub(crate) struct OnPhantom {
     world: Option<u32>,
     made: usize,
     pub(crate) counts: Counts,
+    /// Which rows are this job's, and all of them, if several jobs share the trials.
+    share: Option<(Shard, Vec<Vec<String>>)>,
+    /// Trials of this job that others will not see.
+    pub(crate) unshared: usize,
     /// Whether a signal kept a trial from its end.
     is_cut: bool,
 }
@@ -58,6 +63,8 @@ pub(crate) struct Wanted {
     pub(crate) cold: bool,
     /// Whether values that nobody knows give the most that they can, and the seconds that this may take.
     pub(crate) most: Option<u64>,
+    /// The row of the sweep that it belongs to.
+    pub(crate) row: Option<usize>,
 }
 
 impl OnPhantom {
@@ -92,6 +99,8 @@ impl OnPhantom {
             world: None,
             made: 0,
             counts: Counts::default(),
+            share: None,
+            unshared: 0,
             is_cut: false,
         })
     }
@@ -100,6 +109,18 @@ impl OnPhantom {
     pub(crate) fn in_world(mut self, size: Option<u32>) -> OnPhantom {
         self.world = size;
         self
+    }
+
+    /// Leaves the rows of other jobs to them.
+    pub(crate) fn shared(mut self, shard: Option<Shard>, rows: Vec<Vec<String>>) -> OnPhantom {
+        self.share = shard.map(|shard| (shard, rows));
+        self
+    }
+
+    /// Whether another job is to run it.
+    fn is_of_another(&self, wanted: &Wanted) -> bool {
+        let shard = self.share.as_ref().map(|(shard, _)| shard);
+        shard.zip(wanted.row).is_some_and(|(shard, row)| !shard.owns(row))
     }
 
     /// Whether trials are ranks of one world.
@@ -131,8 +152,15 @@ impl OnPhantom {
 
     /// Runs each, or remembers what it gave, in the order given: its folder and its run.
     pub(crate) fn run_each(&mut self, wanted: Vec<Wanted>) -> Result<Vec<(Job, Run)>> {
+        let all = self.run_own(wanted)?;
+        Ok(all.into_iter().filter_map(|(job, run)| Some((job, run?))).collect())
+    }
+
+    /// The same; `None` where another job has not run it yet.
+    fn run_own(&mut self, wanted: Vec<Wanted>) -> Result<Vec<(Job, Option<Run>)>> {
         self.cache.iter_mut().for_each(Cache::look_again);
         let (mut jobs, mut keys, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+        let of_others: Vec<bool> = wanted.iter().map(|it| self.is_of_another(it)).collect();
         for wanted in wanted {
             keys.push(self.cache.as_ref().map(|cache| cache.key(&wanted, &self.settings)));
             let job = self.job(wanted)?;
@@ -141,7 +169,8 @@ impl OnPhantom {
             );
             jobs.push(job);
         }
-        let open: Vec<usize> = (0..jobs.len()).filter(|&index| runs[index].is_none()).collect();
+        let is_open = |index: &usize| runs[*index].is_none() && !of_others[*index];
+        let open: Vec<usize> = (0..jobs.len()).filter(is_open).collect();
         let to_run: Vec<Job> = open.iter().map(|&index| jobs[index].clone()).collect();
         for (&index, run) in open.iter().zip(self.make(&to_run)?) {
             if let Some(key) = &keys[index] {
@@ -152,27 +181,35 @@ impl OnPhantom {
         for job in &jobs {
             outcome::unread(&job.folder).into_iter().for_each(|note| self.counts.unread(note));
         }
-        Ok(jobs.into_iter().zip(runs.into_iter().flatten()).collect())
+        Ok(jobs.into_iter().zip(runs).collect())
     }
 
     /// Runs each; one that read values which nobody knows is run with the most that they can give as well.
     pub(crate) fn answer_each(&mut self, wanted: Vec<Wanted>) -> Result<Vec<(Job, Measured)>> {
-        let mut first = self.run_each(wanted.clone())?;
-        let is_open = |index: &usize| bound::is_open(&first[*index].1, &self.settings);
+        let mut first = self.run_own(wanted.clone())?;
+        let is_open = |index: &usize| {
+            first[*index].1.as_ref().is_some_and(|run| bound::is_open(run, &self.settings))
+        };
         let open: Vec<usize> = (0..first.len()).filter(is_open).collect();
         self.progress.expect(open.len());
         let with_most = |&index: &usize| {
-            let most = Some(bound::patience(&first[index].1));
+            let most = first[index].1.as_ref().map(bound::patience);
             Wanted { most, ..wanted[index].clone() }
         };
         let mut peaks = BTreeMap::new();
-        let all = self.run_each(open.iter().map(with_most).collect())?;
+        let all = self.run_own(open.iter().map(with_most).collect())?;
         for (&index, (most, run)) in open.iter().zip(all) {
-            peaks.insert(index, measured(&most, &run).peaks);
             let (job, least) = &mut first[index];
-            least.most = Some(bound::compare((least, &job.folder), (run, &most.folder)));
+            // Without the other half it is no answer.
+            let Some((run, first)) = run.zip(least.as_mut()) else {
+                *least = None;
+                continue;
+            };
+            peaks.insert(index, measured(&most, &run).peaks);
+            first.most = Some(bound::compare((first, &job.folder), (run, &most.folder)));
         }
-        let answer = |(index, (job, run)): (usize, (Job, Run))| {
+        let answer = |(index, (job, run)): (usize, (Job, Option<Run>))| {
+            let Some(run) = run else { return (job, Measured::not_run()) };
             let answer = qualified(measured(&job, &run), &run, peaks.get(&index));
             if answer.verdict == Verdict::FitsIf {
                 run.decisions.iter().for_each(|decision| self.counts.decided(decision.to_string()));
@@ -189,6 +226,12 @@ impl OnPhantom {
         if self.trials.is_none() {
             self.trials = Some(Trials::prepare(&self.command, &self.settings)?);
         }
+        if self.share.is_some() && (self.is_cold() || jobs.iter().any(|job| job.cold)) {
+            return Err(Hinted::error(
+                "trials of this command cannot be remembered, so shards cannot share them: each starts Python anew",
+                "leave `--shard` out: one job shows what it ran itself; or give the command as `python script.py`",
+            ));
+        }
         let (scheduler, progress) = (&mut self.jobs, &mut self.progress);
         let trials = self.trials.as_mut();
         let runs = trials.map(|trials| trials.run_all(scheduler, jobs, || progress.advance()));
@@ -203,8 +246,8 @@ impl OnPhantom {
 
     /// A remembered trial: its files are put into the job's folder and read as those of any other.
     fn recall(&mut self, key: &str, job: &Job) -> Option<Run> {
-        let seconds = match self.cache.as_mut()?.get(key, &job.folder) {
-            Ok(seconds) => seconds?,
+        let how = match self.cache.as_mut()?.get(key, &job.folder) {
+            Ok(how) => how?,
             Err(why) => {
                 self.counts.unread(format!("a remembered answer is not used: {why}"));
                 return None;
@@ -212,7 +255,11 @@ impl OnPhantom {
         };
         self.progress.advance();
         self.counts.remembered += 1;
-        Some(outcome::read(&job.folder, &Ended::earlier(seconds), &job.settings))
+        Some(outcome::read(
+            &job.folder,
+            &Ended::earlier(how.seconds, how.has_failed),
+            &job.settings,
+        ))
     }
 
     /// Remembers a trial that came to an answer by itself: neither a signal nor its time ended it.
@@ -220,10 +267,12 @@ impl OnPhantom {
         let Some(cache) = self.cache.as_ref() else { return };
         let is_answer = matches!(run.verdict, study::Verdict::Fits | study::Verdict::DoesNotFit);
         // What cannot be read now could not be read then.
-        if !is_answer || run.unfinished.is_some() || !outcome::unread(&job.folder).is_empty() {
-            return;
-        }
-        if let Err(why) = cache.put(key, &job.folder, run.wall_seconds) {
+        let is_kept =
+            is_answer && run.unfinished.is_none() && outcome::unread(&job.folder).is_empty();
+        let how = How { seconds: run.wall_seconds, has_failed: run.failure.is_some() };
+        let put = is_kept.then(|| cache.put(key, &job.folder, how));
+        self.unshared += usize::from(!matches!(put, Some(Ok(()))));
+        if let Some(Err(why)) = put {
             self.counts.note(why);
         }
     }
@@ -279,7 +328,9 @@ impl OnPhantom {
             Memory::Unlimited => card.with_memory(gpus::UNLIMITED_BYTES),
         };
         let cold = self.knobs.iter().any(Knob::is_read_at_import);
-        Ok(Wanted { card: Some(card), setting, record: false, cold, most: None })
+        let rows = self.share.as_ref().map(|(_, rows)| rows);
+        let row = rows.and_then(|rows| rows.iter().position(|row| *row == trial.values));
+        Ok(Wanted { card: Some(card), setting, record: false, cold, most: None, row })
     }
 }
 
@@ -301,6 +352,13 @@ impl Runner for OnPhantom {
         self.progress.expect(trials.len());
         let wanted = trials.iter().map(|trial| self.wanted(trial)).collect::<Result<_>>()?;
         Ok(self.answer_each(wanted)?.into_iter().map(|(_, answer)| answer).collect())
+    }
+
+    fn is_settled(&mut self, trial: &Trial) -> bool {
+        let wanted = self.wanted(trial).ok();
+        let key = self.cache.as_ref().zip(wanted).map(|(it, of)| it.key(&of, &self.settings));
+        let is_known = self.cache.as_mut().zip(key).is_some_and(|(cache, key)| cache.has(&key));
+        is_known || self.share.is_some()
     }
 }
 

@@ -63,12 +63,24 @@ pub struct Measured {
     pub peaks: Peaks,
 }
 
+impl Measured {
+    /// Of a trial that nobody has made.
+    pub fn not_run() -> Measured {
+        Measured { verdict: Verdict::NotRun, peaks: Peaks::default() }
+    }
+}
+
 pub trait Runner {
     /// Why trials cannot be made at all.
     type Error;
 
     /// All of these, in this order; several may run at once.
     fn run(&mut self, trials: &[Trial]) -> Result<Vec<Measured>, Self::Error>;
+
+    /// Whether a trial's answer is known already, or another job's to find: neither is predicted.
+    fn is_settled(&mut self, _: &Trial) -> bool {
+        false
+    }
 }
 
 /// The one rule for which run may give a verdict on a card: a run on the card itself, or one without a limit

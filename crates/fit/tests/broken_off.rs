@@ -1,6 +1,6 @@
 //! Searches that are ended before they are over: what had been run is the answer, the rest is unknown.
 
-use fit::grid::matrix;
+use fit::grid::{How, matrix};
 use fit::largest::Search;
 use fit::plan::{Bench, Look, Speeds, Tried, Wish, search};
 use fit::{Lever, Measured, Memory, Peaks, Runner, Target, Trial, Verdict};
@@ -58,6 +58,45 @@ fn a_matrix_has_what_was_run_and_says_what_was_not() {
         let open = points.iter().filter(|point| point.verdict == Verdict::NotRun).count();
         assert!(left < 5 || open <= 2, "{left}: {open}");
         assert!(5 <= left || 0 < open, "{left}");
+    }
+}
+
+/// One of two jobs: it runs every second value, the other's are not run yet.
+struct Half {
+    all: Machine,
+    asked: usize,
+}
+
+impl Runner for Half {
+    type Error = ();
+
+    fn run(&mut self, trials: &[Trial]) -> Result<Vec<Measured>, ()> {
+        self.asked += trials.len();
+        let is_own = |trial: &Trial| trial.values[0].parse::<u64>().unwrap() % 2 == 0;
+        let answer = |(trial, own): (&Trial, Measured)| match is_own(trial) {
+            true => own,
+            false => Measured::not_run(),
+        };
+        Ok(trials.iter().zip(self.all.run(trials)?).map(answer).collect())
+    }
+
+    fn is_settled(&mut self, _: &Trial) -> bool {
+        true
+    }
+}
+
+#[test]
+fn what_is_another_jobs_is_neither_predicted_nor_run_on_a_card() {
+    let values = vec![(1..=30).map(|x: u32| x.to_string()).collect()];
+    let predicted = matrix(&mut Machine { left: 999 }, &values, &[card()]).unwrap();
+    assert!(predicted.iter().any(|point| point.how == How::Predicted), "a law holds");
+    let mut half = Half { all: Machine { left: 999 }, asked: 0 };
+    let points = matrix(&mut half, &values, &[card()]).unwrap();
+    assert_eq!(half.asked, 30 + 5, "every value once, and its own above 20 on the card");
+    for (point, x) in points.iter().zip(1..) {
+        let own = if x <= 20 { Verdict::Fits } else { Verdict::DoesNotFit };
+        assert_eq!(point.verdict, if x % 2 == 0 { own } else { Verdict::NotRun }, "{x}");
+        assert_eq!(point.how, How::Run);
     }
 }
 

@@ -13,13 +13,20 @@ use serde::{Deserialize, Serialize};
 /// A trial whose files are larger than this is run again rather than kept.
 const LARGEST: u64 = 64 << 20;
 
+/// How a trial ended that is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct How {
+    pub(crate) seconds: f64,
+    /// Whether its process failed, as one does that the card has no room for.
+    pub(crate) has_failed: bool,
+}
+
 /// What the first line says.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Header {
     /// The list of what it rests on, by its hash.
     pub(super) rests_on: String,
-    /// How long it took.
-    pub(super) seconds: f64,
+    pub(super) ended: How,
     /// Names and sizes of the files that follow.
     files: Vec<(String, u64)>,
 }
@@ -31,7 +38,7 @@ fn is_kept(name: &str) -> bool {
 }
 
 /// The entry of a trial's folder; `None` if it is too large.
-pub(super) fn pack(folder: &Path, rests_on: String, seconds: f64) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn pack(folder: &Path, rests_on: String, ended: How) -> io::Result<Option<Vec<u8>>> {
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     let mut size = 0;
     for entry in fs::read_dir(folder)? {
@@ -48,7 +55,7 @@ pub(super) fn pack(folder: &Path, rests_on: String, seconds: f64) -> io::Result<
     }
     files.sort();
     let sizes = files.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64)).collect();
-    let header = Header { rests_on, seconds, files: sizes };
+    let header = Header { rests_on, ended, files: sizes };
     let mut whole = serde_json::to_vec(&header)?;
     whole.push(b'\n');
     files.iter().for_each(|(_, bytes)| whole.extend(bytes));
@@ -79,15 +86,17 @@ pub(super) fn unpack(header: &Header, mut rest: &[u8], folder: &Path) -> io::Res
 mod tests {
     use super::*;
 
+    const HOW: How = How { seconds: 1.5, has_failed: true };
+
     #[test]
     fn a_folder_comes_back_as_it_was() {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(from.path().join("phantom.7"), b"a\nb").unwrap();
         fs::write(from.path().join("process.7.json"), b"{}").unwrap();
         fs::write(from.path().join("output"), b"not kept").unwrap();
-        let whole = pack(from.path(), "list".to_owned(), 1.5).unwrap().unwrap();
+        let whole = pack(from.path(), "list".to_owned(), HOW).unwrap().unwrap();
         let (header, rest) = open(&whole).unwrap();
-        assert_eq!((header.rests_on.as_str(), header.seconds), ("list", 1.5));
+        assert_eq!((header.rests_on.as_str(), header.ended), ("list", HOW));
         unpack(&header, rest, to.path()).unwrap();
         assert_eq!(fs::read(to.path().join("phantom.7")).unwrap(), b"a\nb");
         assert_eq!(fs::read_dir(to.path()).unwrap().count(), 2);
@@ -97,7 +106,7 @@ mod tests {
     fn damage_is_noticed() {
         let from = tempfile::tempdir().unwrap();
         fs::write(from.path().join("phantom.7"), b"abc").unwrap();
-        let whole = pack(from.path(), String::new(), 0.0).unwrap().unwrap();
+        let whole = pack(from.path(), String::new(), HOW).unwrap().unwrap();
         assert!(open(&whole[..whole.len() - 1]).is_none() && open(b"").is_none());
         let text = String::from_utf8(whole).unwrap();
         assert!(open(text.replace("phantom.7", "../evil.7").as_bytes()).is_none());

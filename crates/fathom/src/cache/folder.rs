@@ -26,6 +26,18 @@ pub(crate) fn folder() -> Result<PathBuf> {
     })
 }
 
+/// The folder, if it is the one that was wished for: its substitute is this machine's alone.
+pub(crate) fn shared_folder() -> Result<PathBuf> {
+    let folder = folder()?;
+    match wished() {
+        Some(wished) if wished == folder => Ok(folder),
+        _ => Err(Hinted::error(
+            "shards share answers by the cache, which cannot be written",
+            format!("set `{}` to a folder that all jobs can write", name::CACHE),
+        )),
+    }
+}
+
 /// `FATHOM_CACHE`, else the user's cache folder. The loader splits LD_PRELOAD at blanks and colons: a folder
 /// with these in its name cannot hold libraries.
 fn wished() -> Option<PathBuf> {

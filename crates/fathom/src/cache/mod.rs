@@ -25,7 +25,9 @@ use crate::runner::Wanted;
 use crate::settings::Settings;
 
 pub(crate) use self::counts::Counts;
-pub(crate) use self::folder::folder;
+pub(crate) use self::entry::How;
+pub(crate) use self::environment::of_batch_system;
+pub(crate) use self::folder::{folder, shared_folder};
 pub(crate) use self::hash::hash;
 pub(crate) use self::seen::{Aspect, Eyes, Seen, mark};
 
@@ -54,7 +56,7 @@ impl Cache {
 
     /// The name of a trial's answer.
     pub(crate) fn key(&self, wanted: &Wanted, settings: &Settings) -> String {
-        let Wanted { card, setting, record, cold, most } = wanted;
+        let Wanted { card, setting, record, cold, most, row: _ } = wanted;
         let changed = setting.files.iter().map(|change| Path::new(&change.path));
         let configs: Vec<String> = changed.map(|path| mark(Aspect::Content, path)).collect();
         let Settings { steps, values, assume, cards, .. } = settings;
@@ -70,29 +72,42 @@ impl Cache {
         self.eyes = Eyes::default();
     }
 
-    /// Puts the files of a remembered trial into a folder and gives the seconds that it took; `None` if it is
+    /// Puts the files of a remembered trial into a folder and says how it ended; `None` if it is
     /// not remembered, or rests on what is no longer so. What is remembered and cannot be read is an error.
-    pub(crate) fn get(&mut self, key: &str, into: &Path) -> Result<Option<f64>, String> {
-        let Some(whole) = self.read(key)? else { return Ok(None) };
-        let damaged = |name: &str| format!("`{name}` in the cache is damaged");
+    pub(crate) fn get(&mut self, key: &str, into: &Path) -> Result<Option<How>, String> {
+        let Some(whole) = self.find(key)? else { return Ok(None) };
         let (header, rest) = entry::open(&whole).ok_or_else(|| damaged(key))?;
+        entry::unpack(&header, rest, into)
+            .map_err(|error| format!("its files cannot be written: {error}"))?;
+        Ok(Some(header.ended))
+    }
+
+    /// Whether a trial is remembered, and its answer counts.
+    pub(crate) fn has(&mut self, key: &str) -> bool {
+        self.find(key).is_ok_and(|whole| whole.is_some())
+    }
+
+    /// The entry of a trial, if it rests on nothing that has changed.
+    fn find(&mut self, key: &str) -> Result<Option<Vec<u8>>, String> {
+        let Some(whole) = self.read(key)? else { return Ok(None) };
+        let (header, _) = entry::open(&whole).ok_or_else(|| damaged(key))?;
         // Another command may have made room meanwhile.
         let Some(list) = self.read(&header.rests_on)? else { return Ok(None) };
         // A list that is damaged is not the one that was meant.
         let is_meant = hash(&list) == header.rests_on.trim_start_matches(LIST);
         let list = serde_json::from_slice::<Vec<Seen>>(&list).ok().filter(|_| is_meant);
         let list = list.ok_or_else(|| damaged(&header.rests_on))?;
-        if !self.eyes.are_as_before(&list) {
-            return Ok(None);
-        }
-        entry::unpack(&header, rest, into)
-            .map_err(|error| format!("its files cannot be written: {error}"))?;
-        Ok(Some(header.seconds))
+        Ok(self.eyes.are_as_before(&list).then_some(whole))
     }
 
     /// A file of the folder; `None` if there is none.
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
-        match fs::read(self.folder.join(name)) {
+        let read = || fs::read(self.folder.join(name));
+        let is_stale = |error: &std::io::Error| {
+            error.raw_os_error() == Some(rustix::io::Errno::STALE.raw_os_error())
+        };
+        // On a network file system, one that another job has just replaced: the new one is there.
+        match read().or_else(|error| if is_stale(&error) { read() } else { Err(error) }) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(format!("`{name}` in the cache cannot be read ({error})")),
@@ -100,12 +115,12 @@ impl Cache {
     }
 
     /// Remembers what a trial left in its folder, or says why not.
-    pub(crate) fn put(&self, key: &str, from: &Path, seconds: f64) -> Result<(), String> {
+    pub(crate) fn put(&self, key: &str, from: &Path, ended: How) -> Result<(), String> {
         let list = sources::seen_by(from, self.began)?;
         let list = serde_json::to_vec(&list).map_err(|error| error.to_string())?;
         let rests_on = format!("{LIST}{}", hash(&list));
         let whole =
-            entry::pack(from, rests_on.clone(), seconds).map_err(|error| error.to_string())?;
+            entry::pack(from, rests_on.clone(), ended).map_err(|error| error.to_string())?;
         let whole = whole.ok_or("what it recorded is too large to keep")?;
         let write = || -> std::io::Result<()> {
             let is_there = fs::read(self.folder.join(&rests_on)).is_ok_and(|it| it == list);
@@ -140,14 +155,20 @@ impl Cache {
     }
 }
 
+fn damaged(name: &str) -> String {
+    format!("`{name}` in the cache is damaged")
+}
+
 /// Beginning of the names of lists: entries that rest on the same share one.
 const LIST: &str = "rests-on-";
 
-/// Puts a whole file in place at once.
+/// Puts a whole file in place at once: no lock is needed, whoever else writes. On a network file system others
+/// see its name before its content, unless that is on the server by then.
 pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut draft = tempfile::NamedTempFile::new_in(folder)?;
     draft.write_all(bytes)?;
+    draft.as_file().sync_all()?;
     draft.persist(folder.join(name))?;
     Ok(())
 }
@@ -188,8 +209,9 @@ mod tests {
             cache.get(key, into.path())
         };
         assert_eq!(get("key"), Ok(None));
-        Cache::new(place.path().to_owned(), None).put("key", from.path(), 1.5).unwrap();
-        assert_eq!(get("key"), Ok(Some(1.5)));
+        let how = How { seconds: 1.5, has_failed: false };
+        Cache::new(place.path().to_owned(), None).put("key", from.path(), how).unwrap();
+        assert_eq!(get("key"), Ok(Some(how)));
         let mut files = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
         let list = files.find(|path| !path.ends_with("key")).unwrap();
         let whole = fs::read(&list).unwrap();

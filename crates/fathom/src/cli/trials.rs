@@ -94,6 +94,9 @@ pub(crate) struct SweepArguments {
     /// What the desktop or other programs hold of each already, e.g. `2GiB`, `10%`
     #[arg(long, value_name = "SIZE")]
     pub(crate) used: Option<String>,
+    /// Run only the K-th of N parts, for jobs that share a cache, and show what all have so far: `2/4`
+    #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
+    pub(crate) shard: Option<String>,
     /// Also how each cause of the peak grows with each knob: up to four recorded runs a knob
     #[arg(long)]
     pub(crate) causes: bool,

@@ -9,6 +9,7 @@ use report::Palette;
 use report::sweep::{Row, Sweep, SweptCard};
 
 use crate::along::{fewest, scaling};
+use crate::cache;
 use crate::card::Said;
 use crate::cli::SweepArguments;
 use crate::error::Hinted;
@@ -18,6 +19,7 @@ use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
 use crate::settings::Settings;
+use crate::shard::Shard;
 use crate::vary::{Vary, WORLD_SIZE, knobs, read_vary, shown};
 
 /// Memories that are tried when no card is named, in GiB.
@@ -32,6 +34,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     let names: Vec<&str> = varied.iter().map(|(name, _)| name.as_str()).collect();
     let knobs = knobs(&names, trial)?;
     let (catalogue, understood) = cards(arguments)?;
+    let shard = shard(arguments, &varied)?;
     let mut runner = OnPhantom::new(
         &trial.command,
         knobs,
@@ -40,7 +43,8 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
         !trial.fresh,
         Progress::new(trial.quiet),
     )?
-    .in_world(trial.world_size);
+    .in_world(trial.world_size)
+    .shared(shard, rows(&varied));
     let cards = questions(&catalogue);
     let mut answer = Sweep {
         knobs: varied
@@ -48,6 +52,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
             .map(|(name, vary)| report::sweep::Knob { name: name.clone(), values: shown(vary) })
             .collect(),
         cards: catalogue.iter().map(SweptCard::new).collect(),
+        shard: shard.map(|Shard { number, count }| report::sweep::Shard { number, count }),
         ..Sweep::default()
     };
     match varied.iter().filter(|(_, vary)| matches!(vary, Vary::Range(_))).count() {
@@ -81,9 +86,10 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
 
 fn exit_code(answer: &Sweep) -> u8 {
     let failed = |point: &grid::Point| matches!(point.verdict, Verdict::Failed(_));
+    let mut ran = answer.points.iter().filter(|point| point.verdict != Verdict::NotRun).peekable();
     match () {
         () if answer.unfinished.is_some() => UNFINISHED as u8,
-        () if answer.points.iter().all(failed) && !answer.points.is_empty() => 3,
+        () if ran.peek().is_some() && ran.all(failed) => 3,
         () => 0,
     }
 }
@@ -143,9 +149,44 @@ fn fill_matrix(
     varied: &[(String, Vary)],
     cards: &[Target],
 ) -> Result<()> {
-    let values: Vec<Vec<String>> = varied.iter().map(|(_, vary)| shown(vary)).collect();
-    answer.points = grid::matrix(runner, &values, cards)?;
+    answer.points = grid::matrix(runner, &values(varied), cards)?;
     Ok(())
+}
+
+fn values(varied: &[(String, Vary)]) -> Vec<Vec<String>> {
+    varied.iter().map(|(_, vary)| shown(vary)).collect()
+}
+
+/// Every combination, as rows of the table are numbered.
+fn rows(varied: &[(String, Vary)]) -> Vec<Vec<String>> {
+    grid::combinations(&values(varied))
+}
+
+/// `--shard`, if trials can be shared at all.
+fn shard(arguments: &SweepArguments, varied: &[(String, Vary)]) -> Result<Option<Shard>> {
+    let Some(shard) = arguments.shard.as_deref().map(Shard::read).transpose()? else {
+        return Ok(None);
+    };
+    let refused = |why: String, hint: &str| Err(Hinted::error(why, hint));
+    if let Some((name, _)) = varied.iter().find(|(_, vary)| matches!(vary, Vary::Range(_))) {
+        return refused(
+            format!("the range of `{name}` is searched step by step, which jobs cannot share"),
+            "name the values, as in `--vary batch=8,16,32`, or leave `--shard` out",
+        );
+    }
+    if arguments.causes {
+        return refused(
+            "`--causes` needs rows of all shards".to_owned(),
+            "ask for them when all have run, without `--shard`",
+        );
+    }
+    if arguments.trial.fresh {
+        return refused(
+            "`--fresh` remembers nothing, and shards share what is remembered".to_owned(),
+            "to begin anew, set `FATHOM_CACHE` to an empty folder that all jobs see",
+        );
+    }
+    cache::shared_folder().map(|_| Some(shard))
 }
 
 /// The largest value of the knob with a range, for each combination of the others.
@@ -237,6 +278,13 @@ fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
              if no file of yours has the name of a module that torch imports"
                 .to_owned(),
         );
+    }
+    if answer.shard.is_some() && runner.unshared != 0 {
+        notes.push(format!(
+            "answers of {} trials of this shard are not remembered: other shards do not see them, and a sweep \
+             without `--shard` runs them again",
+            runner.unshared
+        ));
     }
     notes.extend(runner.counts.notes());
     notes

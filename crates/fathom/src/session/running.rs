@@ -17,6 +17,9 @@ use super::messages::{Message, Order, hand_over};
 use super::signals;
 use super::tree::{self, Process};
 
+/// What `wait` says of exit code 1.
+const FAILED: i32 = 1 << 8;
+
 /// How often those that are left are looked for and killed.
 const ROUNDS: u32 = 100;
 const BEAT: Duration = Duration::from_millis(20);
@@ -76,8 +79,8 @@ impl Ended {
     }
 
     /// Of a command that came to its own end in so many seconds, at an earlier time.
-    pub(crate) fn earlier(seconds: f64) -> Ended {
-        let status = ExitStatus::default();
+    pub(crate) fn earlier(seconds: f64, has_failed: bool) -> Ended {
+        let status = ExitStatus::from_raw(if has_failed { FAILED } else { 0 });
         Ended { status, seconds, cut: None, passed_on: None, by_force: false }
     }
 

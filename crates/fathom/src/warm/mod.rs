@@ -18,6 +18,7 @@ use study::{Run, Verdict};
 
 pub(crate) use self::python_command::take_apart;
 use self::server::{Request, Server};
+use crate::cache;
 use crate::installed;
 use crate::jobs::{Jobs, Queue, Started};
 use crate::launch::{self, Launch};
@@ -70,7 +71,7 @@ impl Trials {
         let apart = take_apart(command);
         let server = apart.as_ref().and_then(|words| {
             let folder = installed::temporary();
-            let start = launch.command(&words.start, settings, &folder);
+            let start = on_its_own(launch.command(&words.start, settings, &folder));
             Server::start(start, &installed::doorway().ok()?.join("_warm/server.py"), &words.rest)
         });
         Ok(Trials { launch, server, start: apart.map(|words| words.start), unread: None })
@@ -139,7 +140,8 @@ impl Trials {
     }
 
     fn command(&self, job: &Job) -> Command {
-        let mut command = self.launch.command(&job.words, &job.settings, &job.folder);
+        let command = self.launch.command(&job.words, &job.settings, &job.folder);
+        let mut command = on_its_own(command);
         command.env(name::SOURCES, "on");
         command.envs(job.environment.iter().map(|(name, value)| (name, value)));
         command
@@ -184,6 +186,14 @@ impl<D: FnMut()> Queue for Attempts<D> {
         }
         Ok(())
     }
+}
+
+/// The same question has the same answer in every job of a batch system.
+fn on_its_own(mut command: Command) -> Command {
+    for name in cache::of_batch_system() {
+        command.env_remove(name);
+    }
+    command
 }
 
 fn cannot_read(line: &str) -> String {

@@ -6,7 +6,7 @@
 
 mod cards;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::cards::Verdicts;
 use crate::law::Law;
@@ -93,7 +93,7 @@ fn kinds(cards: &[Target]) -> Vec<usize> {
 }
 
 /// All combinations, the last knob fastest.
-fn combinations(knobs: &[Vec<String>]) -> Vec<Vec<String>> {
+pub fn combinations(knobs: &[Vec<String>]) -> Vec<Vec<String>> {
     knobs.iter().fold(vec![Vec::new()], |all, values| {
         let extended = |start: Vec<String>| {
             values
@@ -115,14 +115,16 @@ fn needs<R: Runner>(
     cards: &[Target],
 ) -> Result<Needs, R::Error> {
     let mut known: BTreeMap<usize, Measured> = BTreeMap::new();
+    let trial = |&index: &usize| Trial {
+        values: combinations[index].clone(),
+        card: of_kind[0],
+        memory: Memory::Unlimited,
+    };
+    let settled: BTreeSet<usize> =
+        (0..combinations.len()).filter(|index| runner.is_settled(&trial(index))).collect();
     let mut run = |known: &mut BTreeMap<usize, Measured>, which: &[usize]| {
         let which: Vec<usize> =
             which.iter().copied().filter(|index| !known.contains_key(index)).collect();
-        let trial = |&index: &usize| Trial {
-            values: combinations[index].clone(),
-            card: of_kind[0],
-            memory: Memory::Unlimited,
-        };
         let measured = runner.run(&which.iter().map(trial).collect::<Vec<_>>())?;
         known.extend(which.into_iter().zip(measured));
         Ok(())
@@ -133,7 +135,8 @@ fn needs<R: Runner>(
     };
     let first: Vec<usize> = match lines.first() {
         Some((knob, _)) if LONG <= knobs[*knob].len() => {
-            lines.iter().flat_map(|(_, line)| spread(line)).collect()
+            let some = lines.iter().flat_map(|(_, line)| spread(line));
+            some.chain(settled).collect::<BTreeSet<usize>>().into_iter().collect()
         }
         _ => (0..combinations.len()).collect(),
     };

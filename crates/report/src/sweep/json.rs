@@ -21,6 +21,8 @@ struct Report<'a> {
     fewest: Vec<Fewest<'a>>,
     scaling: Vec<Scaling<'a>>,
     trials: Trials,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<Shard>,
     /// What ended the sweep before it was over: points that are `not_run` are not known.
     unfinished: Option<Unfinished<'a>>,
     /// Where values were read that nobody knows, if some of what fits rests on them.
@@ -53,6 +55,9 @@ struct Point<'a> {
     peak_reserved_bytes: u64,
     device_bytes: u64,
     how: &'static str,
+    /// Of a point that is not run: the job that runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -87,6 +92,15 @@ struct Scaling<'a> {
     of: &'static str,
     share_of_peak: f64,
     exact: bool,
+}
+
+/// Which of several jobs this is, and what others have not run yet.
+#[derive(Serialize)]
+struct Shard {
+    number: u32,
+    count: u32,
+    rows: usize,
+    rows_missing: usize,
 }
 
 #[derive(Serialize)]
@@ -128,6 +142,12 @@ pub fn json(sweep: &Sweep) -> String {
                 exact: scaling.exact,
             })
             .collect(),
+        shard: sweep.shard.map(|super::Shard { number, count }| Shard {
+            number,
+            count,
+            rows: sweep.rows(),
+            rows_missing: sweep.missing().len(),
+        }),
         trials: Trials { run: sweep.run, remembered: sweep.remembered },
         unfinished: sweep.unfinished.as_ref().map(Unfinished::of),
         unknown_places: sweep.unknown_places.as_deref(),
@@ -156,6 +176,7 @@ fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
             How::Implied => "implied",
             How::Predicted => "predicted",
         },
+        shard: sweep.shard_of(&point.values).filter(|_| point.verdict == Verdict::NotRun),
     }
 }
 

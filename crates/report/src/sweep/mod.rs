@@ -5,6 +5,7 @@ mod json;
 mod terminal;
 
 use anatomy::bytes;
+use fit::Verdict;
 use fit::grid::Point;
 use fit::largest::Largest;
 
@@ -79,6 +80,15 @@ pub struct Fewest {
     pub is_assumed: bool,
 }
 
+/// The part of the rows that this job runs; others run theirs.
+#[derive(Clone, Copy, Debug)]
+pub struct Shard {
+    /// From 1 on.
+    pub number: u32,
+    /// How many jobs there are.
+    pub count: u32,
+}
+
 /// The whole answer.
 #[derive(Clone, Debug, Default)]
 pub struct Sweep {
@@ -93,6 +103,8 @@ pub struct Sweep {
     /// The fewest cards, if worlds were varied.
     pub fewest: Vec<Fewest>,
     pub scaling: Vec<Scaling>,
+    /// If several jobs share the rows, which of them this one is.
+    pub shard: Option<Shard>,
     /// Trials that were run.
     pub run: usize,
     /// Trials whose answer was remembered.
@@ -105,4 +117,35 @@ pub struct Sweep {
     pub unknown_places: Option<String>,
     /// What the reader should know.
     pub notes: Vec<String>,
+}
+
+impl Sweep {
+    /// How many rows the table has.
+    fn rows(&self) -> usize {
+        self.knobs.iter().map(|knob| knob.values.len()).product()
+    }
+
+    /// The job that runs a row, as `2/4`: rows go around, the last knob fastest.
+    fn shard_of(&self, values: &[String]) -> Option<String> {
+        let Shard { count, .. } = self.shard?;
+        let row = self.knobs.iter().zip(values).try_fold(0, |row, (knob, value)| {
+            let at = knob.values.iter().position(|it| it == value)?;
+            Some(row * knob.values.len() + at)
+        })?;
+        Some(format!("{}/{count}", row % count as usize + 1))
+    }
+
+    /// Rows that are not complete, of jobs that share them, with whose they are.
+    fn missing(&self) -> Vec<(&[String], String)> {
+        let mut rows: Vec<(&[String], String)> = Vec::new();
+        for point in self.points.iter().filter(|point| point.verdict == Verdict::NotRun) {
+            let is_known = rows.iter().any(|row| row.0 == point.values.as_slice());
+            rows.extend(
+                self.shard_of(&point.values)
+                    .filter(|_| !is_known)
+                    .map(|shard| (point.values.as_slice(), shard)),
+            );
+        }
+        rows
+    }
 }

@@ -19,6 +19,9 @@ pub fn terminal(sweep: &Sweep, palette: Palette) -> String {
         let rest = format!("  {}: what is marked ? was not run", unfinished.how());
         lines.styled(palette.bad, "INTERRUPTED", &rest);
     }
+    if let (Some(rest), None) = (partial(sweep), &sweep.unfinished) {
+        lines.styled(palette.bad, "PARTIAL", &rest);
+    }
     for row in &sweep.largest {
         let (style, word, rest) = largest(sweep, row, palette);
         lines.section(style, word, [rest]);
@@ -38,6 +41,18 @@ pub fn terminal(sweep: &Sweep, palette: Palette) -> String {
         lines.section(Style::new(), "note", note.lines());
     }
     lines.text()
+}
+
+/// How much of a sweep that jobs share is there.
+fn partial(sweep: &Sweep) -> Option<String> {
+    let missing = sweep.missing();
+    let mut shards: Vec<&str> = missing.iter().map(|(_, shard)| shard.as_str()).collect();
+    shards.sort_by_key(|shard| (shard.len(), *shard));
+    shards.dedup();
+    let (known, rows) = (sweep.rows() - missing.len(), sweep.rows());
+    let shards =
+        if shards.len() == 1 { "shard " } else { "shards " }.to_owned() + &shards.join(", ");
+    (!missing.is_empty()).then(|| format!("  {known} of {rows} rows are known: {shards} to come"))
 }
 
 fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> (Style, &'static str, String) {
@@ -136,12 +151,23 @@ fn matrix(sweep: &Sweep, palette: Palette, lines: &mut Lines) {
     let widths: Vec<usize> = (0..rows[0].len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
         .collect();
+    let missing = sweep.missing();
+    let remark = |values: &[String]| {
+        let row = missing.iter().find(|row| row.0 == values);
+        row.map_or_else(String::new, |(_, shard)| format!("  not run yet (shard {shard})"))
+    };
     for (number, row) in rows.iter().enumerate() {
         let style = if number == 0 { palette.label } else { Style::new() };
+        let remark = remark(&row[..sweep.knobs.len()]);
         let cells =
             row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}", width = *width));
         let line = cells.collect::<Vec<_>>().join("  ");
-        lines.styled(style, &line, "");
+        lines.styled(style, &line, &remark);
+    }
+    if !missing.is_empty() {
+        lines.add(
+            "not run yet: nothing is remembered; if that job has ended, its own output says why",
+        );
     }
     if sweep.points.iter().any(|point| point.how == How::Predicted) {
         lines.add(
@@ -163,5 +189,66 @@ fn cell(point: &Point) -> &'static str {
         (Verdict::DoesNotFit, How::Predicted) => "~–",
         (Verdict::Failed(_), _) => "failed",
         (Verdict::NotRun, _) => "?",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Knob, Shard, SweptCard};
+    use super::*;
+    use fit::Peaks;
+
+    /// Two knobs, one card; the verdicts of the rows in their order.
+    fn sweep(shard: Option<Shard>, verdicts: &[Verdict]) -> Sweep {
+        let knob = |name: &str, values: &[&str]| Knob {
+            name: name.to_owned(),
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        };
+        let row = |(at, verdict): (usize, &Verdict)| Point {
+            values: vec![["a", "b"][at / 3].to_owned(), ["1", "2", "3"][at % 3].to_owned()],
+            card: 0,
+            verdict: verdict.clone(),
+            peaks: Peaks { allocated: 1 << 20, reserved: 1 << 20, device: 1 << 20 },
+            unlimited: None,
+            how: How::Run,
+            is_cut_short: false,
+        };
+        Sweep {
+            knobs: vec![knob("mode", &["a", "b"]), knob("n", &["1", "2", "3"])],
+            cards: vec![SweptCard {
+                name: "card".to_owned(),
+                card: gpus::Card { context_bytes: 0, ..gpus::unlimited().with_memory(1 << 30) },
+            }],
+            points: verdicts.iter().enumerate().map(row).collect(),
+            shard,
+            ..Sweep::default()
+        }
+    }
+
+    #[test]
+    fn rows_of_other_jobs_qualify_the_answer() {
+        use Verdict::{Fits, NotRun};
+        let shard = Some(Shard { number: 1, count: 4 });
+        let text =
+            terminal(&sweep(shard, &[Fits, NotRun, Fits, NotRun, Fits, NotRun]), Palette::plain());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "PARTIAL  3 of 6 rows are known: shards 2/4, 4/4 to come");
+        assert_eq!(lines[3], "   a  2         ?     ?  not run yet (shard 2/4)");
+        assert_eq!(lines[5], "   b  1         ?     ?  not run yet (shard 4/4)");
+        assert_eq!(lines[7], "   b  3         ?     ?  not run yet (shard 2/4)");
+        let one =
+            terminal(&sweep(shard, &[Fits, Fits, NotRun, Fits, Fits, Fits]), Palette::plain());
+        assert!(one.starts_with("PARTIAL  5 of 6 rows are known: shard 3/4 to come\n"), "{one}");
+    }
+
+    #[test]
+    fn a_whole_table_says_nothing_of_shards() {
+        let all = vec![Verdict::Fits; 6];
+        let shard = Some(Shard { number: 1, count: 4 });
+        let [with, without] =
+            [shard, None].map(|shard| terminal(&sweep(shard, &all), Palette::plain()));
+        assert_eq!(with, without);
+        let cut = terminal(&sweep(None, &[Verdict::NotRun]), Palette::plain());
+        assert!(!cut.contains("shard") && !cut.contains("PARTIAL"), "{cut}");
     }
 }
