@@ -213,12 +213,11 @@ mod tests {
             how: How::Run,
             is_cut_short: false,
         };
+        let mut card = gpus::unlimited().with_memory(1 << 30);
+        card.context_bytes = 0;
         Sweep {
             knobs: vec![knob("mode", &["a", "b"]), knob("n", &["1", "2", "3"])],
-            cards: vec![SweptCard {
-                name: "card".to_owned(),
-                card: gpus::Card { context_bytes: 0, ..gpus::unlimited().with_memory(1 << 30) },
-            }],
+            cards: vec![SweptCard { name: "card".to_owned(), card }],
             points: verdicts.iter().enumerate().map(row).collect(),
             shard,
             ..Sweep::default()
