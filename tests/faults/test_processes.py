@@ -191,7 +191,7 @@ def test_a_check_ends_with_the_script_that_was_interrupted(case):
     scripts = [("first", "true"), ("second", "sh -c 'echo ready > began; sleep 300'"), ("third", "touch third")]
     text = "".join(f'[[script]]\nname = "{name}"\ncommand = "{command}"\n' for name, command in scripts)
     (case.folder / "fathom.toml").write_text(text)
-    words = [FATHOM, "check", "--json", case.report]
+    words = [FATHOM, "check", "--jobs", "1", "--json", case.report]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     case.process = subprocess.Popen(words, cwd=case.folder, env=case.environment(), text=True, **pipes)
     case.file("began")
