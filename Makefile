@@ -109,9 +109,9 @@ checker:
 	cargo build --release --quiet -p anatomy --example check
 	cargo build --release --quiet -p page --example training
 
-# Ninety runs, two at a time: about ten minutes.
+# Ninety runs, one for each core at a time: about ten minutes on two.
 cases: build
-	$(VENV)/bin/python examples/cases.py --two
+	$(VENV)/bin/python examples/cases.py
 
 # Some two hours on two cores, on an idle machine. Each part can be measured by itself, and one that fails stops no other.
 bench: build checker .venvs/peers/peers.stamp .venvs/accuracy/accuracy.stamp .venvs/cudnn-9.8.0/cudnn.stamp

@@ -2,7 +2,7 @@
 
     python examples/cases.py                  every run, then every README
     python examples/cases.py avatar stdiff    these cases only
-    python examples/cases.py --two            two runs at once
+    python examples/cases.py --jobs 1         runs at once; without it as many as there are cores
     python examples/cases.py --missing        only runs that measured.json does not have
     python examples/cases.py --write          no runs: the READMEs anew from measured.json
     python examples/cases.py --check          no runs, nothing written: exit code 1 if a README is stale
@@ -218,7 +218,7 @@ def saved_in(report, name):
     return sum(m["saved_bytes"] for m in report["modules"] if m["path"].endswith(f".{name}"))
 
 
-def measure_case(case, only_missing=False, at_once=1):
+def measure_case(case, only_missing=False, jobs=1):
     path = ROOT / "examples" / case / "measured.json"
     before = json.loads(path.read_text()) if only_missing and path.exists() else {}
     results = {}
@@ -226,7 +226,7 @@ def measure_case(case, only_missing=False, at_once=1):
     def result_of(run):
         return before.get(run.name) or measure(case, run)
 
-    with ThreadPoolExecutor(at_once) as pool:
+    with ThreadPoolExecutor(jobs) as pool:
         for run, result in zip(RUNS[case], pool.map(result_of, RUNS[case])):
             results[run.name] = result
             if run.name not in before:
@@ -339,7 +339,7 @@ def times(more, fewer):
 
 
 HELPERS = {f.__name__: f for f in (size, mib, gb, percent, less, times, min, max, sum)} | {"MIB": MIB, "GIB": GIB}
-FLAGS = {"--two", "--missing", "--write", "--check"}
+FLAGS = {"--jobs", "--missing", "--write", "--check"}
 BLOCK = re.compile(r"<!-- table: (\S+) -->\n(.*?)<!-- end -->", re.S)
 
 
@@ -366,7 +366,24 @@ def written(case):
     return BLOCK.sub(lambda found: f"<!-- table: {found[1]} -->\n{blocks[found[1]]}<!-- end -->", now), now
 
 
+def cores():
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def take_jobs(words):
+    """`--jobs N`, and the words without it."""
+    if "--jobs" not in words:
+        return cores(), words
+    at = words.index("--jobs")
+    number = words[at + 1] if at + 1 < len(words) else ""
+    if not number.isdecimal() or int(number) == 0:
+        sys.exit(f"`--jobs {number}` is no number of runs\nhint: a whole number from 1 on, as `--jobs 2`")
+    return int(number), words[:at] + words[at + 2 :]
+
+
 def main(words):
+    jobs, words = take_jobs(words)
     flags = {word for word in words if word.startswith("--")}
     cases = [word for word in words if word not in flags] or list(RUNS)
     unknown = [case for case in cases if case not in RUNS] + sorted(flags - FLAGS)
@@ -375,7 +392,7 @@ def main(words):
     stale = []
     for case in cases:
         if not flags & {"--check", "--write"}:
-            measure_case(case, "--missing" in flags, 2 if "--two" in flags else 1)
+            measure_case(case, "--missing" in flags, jobs)
         wanted, now = written(case)
         if "--check" in flags:
             stale += [case] if wanted != now else []

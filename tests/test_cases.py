@@ -101,6 +101,12 @@ def test_unknown_cases_and_flags_are_refused():
     assert done.returncode == 1 and "`avatars` is no case and no flag" in done.stderr
 
 
+@pytest.mark.parametrize("words", [["--jobs"], ["--jobs", "0"], ["--jobs", "two"]])
+def test_no_number_of_jobs(words):
+    done = check(*words)
+    assert done.returncode == 1 and "is no number of runs" in done.stderr and "--jobs 2" in done.stderr
+
+
 @pytest.mark.parametrize("path", [f"{case}/{name}" for case, name in REPEATED.items()])
 def test_what_was_measured_is_still_so(shared, path):
     case, name = path.split("/")

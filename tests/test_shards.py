@@ -2,13 +2,14 @@
 
 import json
 import subprocess
+import time
 
 import pytest
 from conftest import FATHOM, PYTHON, environment
 
 # What it needs grows with the width; `program` cannot be remembered.
 SCRIPT = """
-import os, subprocess, sys
+import os, subprocess, sys, time
 import torch
 if "program" in sys.argv:
     subprocess.run(["true"])
@@ -16,6 +17,8 @@ assert not [name for name in os.environ if name.startswith("SLURM_")], "it sees 
 width = int(next(word for word in sys.argv if word.isdigit()))
 if width == 13:
     sys.exit("thirteen is refused")
+while width == 77:
+    time.sleep(1)
 weight = torch.zeros(width << 20, device="cuda", requires_grad=True)
 optimizer = torch.optim.SGD([weight])
 for _ in range(3):
@@ -50,6 +53,7 @@ def sweep(project):
             path = project / f"{job}.json"
             return (json.loads(path.read_text()) if path.exists() else None), stdout + stderr, process.returncode
 
+        wait.process = process
         return wait
 
     return start
@@ -113,10 +117,24 @@ def test_what_cannot_be_remembered_cannot_be_shared(sweep):
     answer, text, code = sweep(*words, job=1, command=(PYTHON, "train.py"))()
     assert code == 0 and list(rows(answer).values()) == [["fits"], ["not_run"], ["fits"], ["not_run"]]
     answer, text, code = sweep(*words, job=1, command=(PYTHON, "train.py", "program"))()
-    assert code == 0 and "answers of 2 trials of this shard are not remembered" in text, text
+    assert code == 0 and "not remembered of what this shard ran: 2;" in text, text
     assert "starts other programs (`true`)" in text
     _, text, code = sweep(*words, job=1, command=("sh", "-c", f'exec {PYTHON} train.py "$@"', "sh"))()
     assert code == 2 and "cannot be remembered, so shards cannot share them" in text and "hint" in text, text
+
+
+def test_a_job_that_is_killed_leaves_what_it_had(sweep, project):
+    """And another that began before it sees that in the end."""
+    words = ("--vary", "width=8,16,77,32", "--set", "width={}", "--memory", "4GiB", "--jobs", "1")
+    first = sweep(*words, "--shard", "1/2", job=1)
+    end = time.time() + 60
+    while not [path for path in project.glob("cache/trials/*") if path.name[:1] not in ".r"] and time.time() < end:
+        time.sleep(0.2)
+    first.process.kill()
+    assert first()[2] == -9
+    answer, text, code = sweep(*words, "--shard", "2/2", job=2)()
+    assert code == 0 and list(rows(answer).values()) == [["fits"], ["fits"], ["not_run"], ["fits"]], text
+    assert answer["trials"] == {"run": 2, "remembered": 1}
 
 
 def test_the_exit_code_is_about_what_ran(sweep):

@@ -12,6 +12,8 @@ pub(crate) struct Counts {
     pub(crate) run: usize,
     /// Trials whose answer was remembered.
     pub(crate) remembered: usize,
+    /// Trials that were run and whose answer nobody will remember.
+    pub(crate) unshared: usize,
     /// Why answers were not remembered, and how many.
     not_kept: BTreeMap<String, usize>,
     /// Places at which trials read values that nobody knows.

@@ -279,11 +279,11 @@ fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if answer.shard.is_some() && runner.unshared != 0 {
+    let unshared = runner.counts.unshared;
+    if answer.shard.is_some() && unshared != 0 {
         notes.push(format!(
-            "answers of {} trials of this shard are not remembered: other shards do not see them, and a sweep \
-             without `--shard` runs them again",
-            runner.unshared
+            "not remembered of what this shard ran: {unshared}; other shards do not see that, and a sweep without \
+             `--shard` runs it again"
         ));
     }
     notes.extend(runner.counts.notes());

@@ -86,13 +86,12 @@ impl Trials {
     pub(crate) fn run_all(
         &mut self,
         scheduler: &mut Jobs,
-        jobs: &[Job],
-        done: impl FnMut(),
+        jobs: &[&Job],
+        done: impl FnMut(usize, &Run),
     ) -> Result<Vec<Run>> {
         let waiting = (0..jobs.len()).map(|index| Attempt { index, cold: false }).collect();
         let mut queue = Attempts { waiting, runs: vec![None; jobs.len()], done };
-        let work =
-            |attempt: &Attempt, is: &Started| self.attempt(attempt, &jobs[attempt.index], is);
+        let work = |attempt: &Attempt, is: &Started| self.attempt(attempt, jobs[attempt.index], is);
         let result = scheduler.run(&mut queue, work);
         if let Some(unread) = self.server.as_ref().and_then(Server::is_over) {
             self.server = None;
@@ -168,7 +167,7 @@ struct Attempts<D> {
     done: D,
 }
 
-impl<D: FnMut()> Queue for Attempts<D> {
+impl<D: FnMut(usize, &Run)> Queue for Attempts<D> {
     type Job = Attempt;
     type Answer = Result<Option<Run>>;
 
@@ -179,8 +178,8 @@ impl<D: FnMut()> Queue for Attempts<D> {
     fn ended(&mut self, attempt: &Attempt, run: Result<Option<Run>>) -> Result<()> {
         match run? {
             Some(run) => {
+                (self.done)(attempt.index, &run);
                 self.runs[attempt.index] = Some(run);
-                (self.done)();
             }
             None => self.waiting.push_back(Attempt { index: attempt.index, cold: true }),
         }

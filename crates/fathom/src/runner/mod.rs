@@ -1,15 +1,18 @@
 //! Makes the trials that `sweep` and `fit` ask for, on the phantom, and remembers them.
 
+mod answers;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use fit::{Knob, Measured, Memory, Peaks, Runner, Setting, Trial, Verdict};
-use study::{RestsOn, Run, Unfinished};
+use fit::{Knob, Measured, Memory, Runner, Setting, Trial, Verdict};
+use study::{Run, Unfinished};
 
+use self::answers::{keep, measured, qualified};
 use crate::bound;
-use crate::cache::{self, Cache, Counts, How};
+use crate::cache::{self, Cache, Counts};
 use crate::configs;
 use crate::error::Hinted;
 use crate::jobs::Jobs;
@@ -22,9 +25,6 @@ use crate::settings::Settings;
 use crate::shard::Shard;
 use crate::warm::{Job, Trials};
 use crate::world::{RankPlace, World};
-
-/// Lines of a failed script that are shown.
-const SHOWN_LINES: usize = 6;
 
 /// The command on the phantom, with knobs to turn and cards to choose from.
 pub(crate) struct OnPhantom {
@@ -44,8 +44,6 @@ pub(crate) struct OnPhantom {
     pub(crate) counts: Counts,
     /// Which rows are this job's, and all of them, if several jobs share the trials.
     share: Option<(Shard, Vec<Vec<String>>)>,
-    /// Trials of this job that others will not see.
-    pub(crate) unshared: usize,
     /// Whether a signal kept a trial from its end.
     is_cut: bool,
 }
@@ -100,7 +98,6 @@ impl OnPhantom {
             made: 0,
             counts: Counts::default(),
             share: None,
-            unshared: 0,
             is_cut: false,
         })
     }
@@ -161,22 +158,27 @@ impl OnPhantom {
         self.cache.iter_mut().for_each(Cache::look_again);
         let (mut jobs, mut keys, mut runs) = (Vec::new(), Vec::new(), Vec::new());
         let of_others: Vec<bool> = wanted.iter().map(|it| self.is_of_another(it)).collect();
+        let is_of_another = |index: &usize| of_others[*index];
         for wanted in wanted {
             keys.push(self.cache.as_ref().map(|cache| cache.key(&wanted, &self.settings)));
-            let job = self.job(wanted)?;
-            runs.push(
-                keys.last().and_then(Option::as_deref).and_then(|key| self.recall(key, &job)),
-            );
-            jobs.push(job);
+            jobs.push(self.job(wanted)?);
+            runs.push(None);
         }
-        let is_open = |index: &usize| runs[*index].is_none() && !of_others[*index];
-        let open: Vec<usize> = (0..jobs.len()).filter(is_open).collect();
-        let to_run: Vec<Job> = open.iter().map(|&index| jobs[index].clone()).collect();
+        let (others, own): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(is_of_another);
+        let mut open = Vec::new();
+        for index in own {
+            runs[index] = self.recall(keys[index].as_deref(), &jobs[index]);
+            open.extend(runs[index].is_none().then_some(index));
+        }
+        let to_run: Vec<(Option<&str>, &Job)> =
+            open.iter().map(|&index| (keys[index].as_deref(), &jobs[index])).collect();
         for (&index, run) in open.iter().zip(self.make(&to_run)?) {
-            if let Some(key) = &keys[index] {
-                self.keep(key, &jobs[index], &run);
-            }
             runs[index] = Some(run);
+        }
+        // What others have found meanwhile is there by now.
+        self.cache.iter_mut().for_each(Cache::look_again);
+        for index in others {
+            runs[index] = self.recall(keys[index].as_deref(), &jobs[index]);
         }
         for job in &jobs {
             outcome::unread(&job.folder).into_iter().for_each(|note| self.counts.unread(note));
@@ -219,7 +221,9 @@ impl OnPhantom {
         Ok(first.into_iter().enumerate().map(answer).collect())
     }
 
-    fn make(&mut self, jobs: &[Job]) -> Result<Vec<Run>> {
+    /// Runs trials, and remembers each as soon as it has ended.
+    fn make(&mut self, wanted: &[(Option<&str>, &Job)]) -> Result<Vec<Run>> {
+        let jobs: Vec<&Job> = wanted.iter().map(|(_, job)| *job).collect();
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
@@ -232,9 +236,15 @@ impl OnPhantom {
                 "leave `--shard` out: one job shows what it ran itself; or give the command as `python script.py`",
             ));
         }
-        let (scheduler, progress) = (&mut self.jobs, &mut self.progress);
+        let (cache, counts, progress) = (&self.cache, &mut self.counts, &mut self.progress);
+        let done = |index: usize, run: &Run| {
+            if let (Some(cache), (Some(key), job)) = (cache, wanted[index]) {
+                keep(cache, key, job, run, counts);
+            }
+            progress.advance();
+        };
         let trials = self.trials.as_mut();
-        let runs = trials.map(|trials| trials.run_all(scheduler, jobs, || progress.advance()));
+        let runs = trials.map(|trials| trials.run_all(&mut self.jobs, &jobs, done));
         let runs = runs.unwrap_or_else(|| Ok(Vec::new()))?;
         let unread = self.trials.as_mut().and_then(|trials| trials.unread.take());
         unread.into_iter().for_each(|note| self.counts.unread(note));
@@ -245,8 +255,8 @@ impl OnPhantom {
     }
 
     /// A remembered trial: its files are put into the job's folder and read as those of any other.
-    fn recall(&mut self, key: &str, job: &Job) -> Option<Run> {
-        let how = match self.cache.as_mut()?.get(key, &job.folder) {
+    fn recall(&mut self, key: Option<&str>, job: &Job) -> Option<Run> {
+        let how = match self.cache.as_mut()?.get(key?, &job.folder) {
             Ok(how) => how?,
             Err(why) => {
                 self.counts.unread(format!("a remembered answer is not used: {why}"));
@@ -260,21 +270,6 @@ impl OnPhantom {
             &Ended::earlier(how.seconds, how.has_failed),
             &job.settings,
         ))
-    }
-
-    /// Remembers a trial that came to an answer by itself: neither a signal nor its time ended it.
-    fn keep(&mut self, key: &str, job: &Job, run: &Run) {
-        let Some(cache) = self.cache.as_ref() else { return };
-        let is_answer = matches!(run.verdict, study::Verdict::Fits | study::Verdict::DoesNotFit);
-        // What cannot be read now could not be read then.
-        let is_kept =
-            is_answer && run.unfinished.is_none() && outcome::unread(&job.folder).is_empty();
-        let how = How { seconds: run.wall_seconds, has_failed: run.failure.is_some() };
-        let put = is_kept.then(|| cache.put(key, &job.folder, how));
-        self.unshared += usize::from(!matches!(put, Some(Ok(()))));
-        if let Some(Err(why)) = put {
-            self.counts.note(why);
-        }
     }
 
     fn job(&mut self, wanted: Wanted) -> Result<Job> {
@@ -367,46 +362,5 @@ impl Drop for OnPhantom {
         if self.counts.run != 0 {
             self.cache.iter().for_each(Cache::tidy);
         }
-    }
-}
-
-/// A run as an answer.
-fn measured(job: &Job, run: &Run) -> Measured {
-    let peaks = run.peak.as_ref().map_or_else(Peaks::default, |peak| Peaks {
-        allocated: peak.allocated.bytes,
-        reserved: peak.beside_context(),
-        device: peak.device_bytes,
-    });
-    let verdict = match (run.verdict, &run.peak) {
-        (study::Verdict::Fits, Some(_)) => Verdict::Fits,
-        (study::Verdict::Fits, None) => Verdict::Failed("it did not use the card".to_owned()),
-        // A trial has no baseline: none grew.
-        (study::Verdict::DoesNotFit | study::Verdict::Grew, _) => Verdict::DoesNotFit,
-        (study::Verdict::Interrupted, _) => Verdict::NotRun,
-        (study::Verdict::ScriptFailed | study::Verdict::TimedOut, _) => {
-            let why = run.failure.clone().unwrap_or_default();
-            Verdict::Failed(format!("{why}\n{}", job.last_lines(SHOWN_LINES)).trim_end().to_owned())
-        }
-    };
-    Measured { verdict, peaks }
-}
-
-/// An answer with what it rests on: `most` are the peaks with the most that unknown values can give.
-fn qualified(least: Measured, run: &Run, most: Option<&Peaks>) -> Measured {
-    if least.verdict != Verdict::Fits {
-        return least;
-    }
-    match (run.rests_on(), most) {
-        (RestsOn::Nothing, _) => least,
-        // What fits with all that they can give fits.
-        (RestsOn::Range(_), Some(most)) => {
-            let peaks = Peaks {
-                allocated: least.peaks.allocated.max(most.allocated),
-                reserved: least.peaks.reserved.max(most.reserved),
-                device: least.peaks.device.max(most.device),
-            };
-            Measured { peaks, ..least }
-        }
-        _ => Measured { verdict: Verdict::FitsIf, ..least },
     }
 }

@@ -1,0 +1,68 @@
+//! What a run says: as an answer to a trial, and whether it is one to be remembered.
+
+use fit::{Measured, Peaks, Verdict};
+use study::{RestsOn, Run};
+
+use crate::cache::{Cache, Counts, How};
+use crate::outcome;
+use crate::warm::Job;
+
+/// Lines of a failed script that are shown.
+const SHOWN_LINES: usize = 6;
+
+/// Remembers a trial that came to an answer by itself: neither a signal nor its time ended it.
+pub(super) fn keep(cache: &Cache, key: &str, job: &Job, run: &Run, counts: &mut Counts) {
+    let is_answer = matches!(run.verdict, study::Verdict::Fits | study::Verdict::DoesNotFit);
+    // What cannot be read now could not be read then.
+    let is_whole = run.unfinished.is_none() && outcome::unread(&job.folder).is_empty();
+    let how = How { seconds: run.wall_seconds, has_failed: run.failure.is_some() };
+    match (is_answer && is_whole).then(|| cache.put(key, &job.folder, how)) {
+        Some(Ok(())) => {}
+        Some(Err(why)) => {
+            counts.unshared += 1;
+            counts.note(why);
+        }
+        None => counts.unshared += usize::from(run.verdict != study::Verdict::Interrupted),
+    }
+}
+
+/// A run as an answer.
+pub(super) fn measured(job: &Job, run: &Run) -> Measured {
+    let peaks = run.peak.as_ref().map_or_else(Peaks::default, |peak| Peaks {
+        allocated: peak.allocated.bytes,
+        reserved: peak.beside_context(),
+        device: peak.device_bytes,
+    });
+    let verdict = match (run.verdict, &run.peak) {
+        (study::Verdict::Fits, Some(_)) => Verdict::Fits,
+        (study::Verdict::Fits, None) => Verdict::Failed("it did not use the card".to_owned()),
+        // A trial has no baseline: none grew.
+        (study::Verdict::DoesNotFit | study::Verdict::Grew, _) => Verdict::DoesNotFit,
+        (study::Verdict::Interrupted, _) => Verdict::NotRun,
+        (study::Verdict::ScriptFailed | study::Verdict::TimedOut, _) => {
+            let why = run.failure.clone().unwrap_or_default();
+            Verdict::Failed(format!("{why}\n{}", job.last_lines(SHOWN_LINES)).trim_end().to_owned())
+        }
+    };
+    Measured { verdict, peaks }
+}
+
+/// An answer with what it rests on: `most` are the peaks with the most that unknown values can give.
+pub(super) fn qualified(least: Measured, run: &Run, most: Option<&Peaks>) -> Measured {
+    if least.verdict != Verdict::Fits {
+        return least;
+    }
+    match (run.rests_on(), most) {
+        (RestsOn::Nothing, _) => least,
+        // What fits with all that they can give fits.
+        (RestsOn::Range(_), Some(most)) => {
+            let peaks = Peaks {
+                allocated: least.peaks.allocated.max(most.allocated),
+                reserved: least.peaks.reserved.max(most.reserved),
+                device: least.peaks.device.max(most.device),
+            };
+            Measured { peaks, ..least }
+        }
+        _ => Measured { verdict: Verdict::FitsIf, ..least },
+    }
+}
