@@ -60,6 +60,56 @@ layer = torch.nn.Linear(1000, 1000).cuda()
 layer(torch.randn(200000, 1000).cuda()).square().sum().backward()
 rows = kept(layer.weight.grad)
 """
+# As in densification: what is added is not known, nor what is pruned then, by the inverse of a mask.
+PRUNED = MASK.split("kept =")[0] + """
+added = rows[layer.weight.grad.sum() * torch.arange(60000, device="cuda") > 0]
+rows = torch.cat([rows, added])
+pruned = layer.weight.grad.sum() * rows[:, 0] > 0
+rows = rows[~pruned]
+wide = torch.empty(len(rows), 10000, device="cuda")
+print("ROWS", len(rows))
+"""
+# A forward pass that is too dear for one number: 1 stands for it, and the script goes by it.
+EXIT = """
+import torch
+layers = [torch.nn.Linear(2000, 2000).cuda() for _ in range(6)]
+x, kept = torch.randn(20000, 2000, device="cuda"), []
+for number, layer in enumerate(layers):
+    x = layer(x).relu()
+    kept.append(x)
+    if x.softmax(-1).amax(-1).mean().item() > 0.5:
+        break
+print("LAYERS", number + 1)
+"""
+EXIT_LINE = 8
+OF_TENSORS = EXIT.replace(".item()", "")
+# A size that was a number with a fraction, one on the host, and what is made with such a number on the card.
+SHARE = """
+import torch
+layer = torch.nn.Linear(1000, 1000).cuda()
+layer(torch.randn(200000, 1000).cuda()).square().sum().backward()
+share = (layer.weight.grad > 0).float().mean()
+"""
+SIZED = SHARE + "rows = torch.empty(int(share.item() * 60000), 1000, device='cuda')\n"
+ON_HOST = SHARE + "rows = torch.empty(int((share * 60000).long().cpu()), 1000, device='cuda')\n"
+COMPARED = SHARE + "x = torch.randn(2000000, device='cuda')\nrows = torch.empty(len(x[x > share.item()]), 1000, device='cuda')\n"
+# As many bytes are allocated either way, and freed earlier or later.
+FREED = SHARE + """
+first = torch.empty(1 << 30, device="cuda")
+if share.item() > 0.5:
+    del first
+second = torch.empty(1 << 30, device="cuda")
+"""
+PRINTED = SHARE + """
+import io, json, math, statistics, yaml
+share, file = share.item(), io.BytesIO()
+total = 0.5 + sum([share, 2 * share]) / 3
+torch.save({"loss": share}, file)
+file.seek(0)
+kept = torch.load(file)["loss"]
+texts = json.dumps(share), yaml.safe_dump([share]).strip(), yaml.dump({"loss": share}).strip()
+print("SHARE", f"{share:.1f}", round(total, 2), type(kept).__name__, *texts, statistics.mean([share, share]), math.isfinite(share))
+"""
 FAILS = MASK + "assert len(kept) == 5, 'there must be five'\n"
 GIB = 1 << 30
 
@@ -107,7 +157,49 @@ def test_a_mask_and_its_inverse_and_its_count_go_together(run):
     assert "PARTS 60000 0 0" in done.stdout and {row["operator"] for row in report["decisions"]} == {"__getitem__"}
     assert report["most"]["fits"] and report["headline"].startswith("FITS  ") and "needs between" in report["headline"]
     report, done = run(PARTED, "--assume", "most")
-    assert "PARTS 0 60000 60000" in done.stdout
+    assert "PARTS 60000 60000 60000" in done.stdout  # a bound
+
+
+def test_what_is_pruned_does_not_hide_what_is_added(run):
+    """All added and then all pruned would be no bound."""
+    report, done = run(PRUNED)
+    assert "ROWS 60000" in done.stdout and report["headline"].startswith("FITS  ") and "needs between" in report["headline"]
+    report, done = run(PRUNED, "--assume", "most")
+    assert "ROWS 120000" in done.stdout
+
+
+@pytest.mark.parametrize("text", [EXIT, OF_TENSORS], ids=["number", "tensor"])
+def test_a_way_by_a_number_that_is_not_known_is_tried_both_ways(run, text):
+    """A loss is only printed; a confidence says when to stop."""
+    report, done = run(text)
+    (decision,) = report["decisions"]
+    assert "LAYERS 1\n" in done.stdout and (decision["line"], decision["why"], decision["assumed"]) == (EXIT_LINE, "dear", "either")
+    head = report["headline"]
+    assert head.startswith("FITS  ") and "needs between" in head and report["most"]["device_bytes"] > report["peak"]["device_bytes"] + GIB // 2
+    assert "that a number behind them is 1 was assumed" in " ".join(report["warnings"])
+    report, _ = run(text, "--memory", "1GiB")
+    assert report["headline"].startswith("FITS IF  what `"), report["headline"]
+    report, done = run(text, "--assume", f"train.py:{EXIT_LINE}=0")
+    assert "LAYERS 6" in done.stdout and report["decisions"][0]["assumed"] == "given"
+
+
+@pytest.mark.parametrize("text, assumed", [(SIZED, "one"), (ON_HOST, "least"), (COMPARED, "least")], ids=["sized", "host", "compared"])
+def test_a_size_by_a_number_with_a_fraction_is_not_overlooked(run, text, assumed):
+    report, done = run(text)
+    (decision,) = report["decisions"]
+    assert done.returncode == 0 and decision["assumed"] == assumed, report["decisions"]
+    assert not report["most"]["is_same"] and ("FITS IF" in report["headline"] or "needs between" in report["headline"])
+
+
+def test_what_is_freed_by_a_number_that_is_not_known_is_not_overlooked(run):
+    report, _ = run(FREED)
+    assert not report["most"]["is_same"] and "needs between 8.00 GiB and 12.00 GiB" in report["headline"], report["headline"]
+
+
+def test_a_number_that_is_only_printed_decides_nothing(run):
+    report, done = run(PRINTED)
+    assert "SHARE 1.0 1.5 float 1.0 - 1.0 loss: 1.0 1.0 True" in done.stdout and report["decisions"] == [] and "most" not in report, done.stdout
+    assert report["headline"].startswith("FITS  ")
 
 
 def test_a_count_has_no_most(run):
@@ -141,6 +233,20 @@ def test_what_a_function_reads_inside_is_never_a_plain_answer(run):
     assert report["headline"].startswith("FITS IF  what `kept") and "zero was assumed" in done.stdout
 
 
+def test_ranks_are_tried_with_the_most_as_well(run):
+    """All of them, and what they print then is dropped."""
+    ranks = ("--world-size", "2", "--ranks", "all")
+    report, done = run(MASK, *ranks)
+    assert done.stdout.count("KEPT") == 2 and report["most"]["fits"]
+    assert report["headline"].startswith("FITS  ") and "needs between 4.00 GiB and 8.47 GiB" in report["headline"], report["headline"]
+    report, done = run(MASK, "--memory", "5GiB", *ranks)
+    assert report["verdict"] == "fits_if" and "not if it gives all" in report["headline"]
+    report, done = run(COUNT, *ranks)
+    assert report["verdict"] == "fits_if" and report["headline"].startswith("FITS IF  what `"), report["headline"]
+    report, done = run(KERNEL.replace("torch.empty(int(out), 1000", "torch.empty(0 * int(out), 1000"), *ranks)
+    assert report["verdict"] == "fits" and report["most"]["is_same"], report["headline"]
+
+
 def test_a_branch_on_a_count_is_not_overlooked(run):
     """A small number and none go the same way here, and a large one does not."""
     report, _ = run(BRANCH)
@@ -167,7 +273,9 @@ def test_ordinary_scripts_decide_nothing(fathom):
     report, done = fathom(PYTHON, SCRIPTS / "ordinary.py", flags=("--gpu", "rtx3090", "--steps", "0", "--record", "off"))
     assert done.returncode == 0 and report["headline"].startswith("FITS  "), done.stdout
     assert report["warnings"] == [] and report["most"]["is_same"], report["warnings"]
-    assert {row["operator"] for row in report["decisions"]} == {"item"}  # of whole numbers
+    # Whole numbers, whether the loss is the best so far, a matrix for NumPy: they move nothing.
+    assert {row["operator"] for row in report["decisions"]} == {"item", "__bool__", "numpy"}
+    assert "moved no allocation" in " ".join(report["notes"])
 
 
 def test_many_small_layers_take_little_of_the_host(fathom):

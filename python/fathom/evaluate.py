@@ -47,7 +47,12 @@ def _added(x, other, *, alpha=1, **named):
     return torch.sparse_coo_tensor(indices, torch.cat([x._values(), other._values() * alpha]), x.shape)
 
 
-ON_CPU |= {T.add: _added, torch.add: _added, T.__add__: _added}
+def _counted(x, *args, **named):
+    """The card counts whole numbers too, as those of experts; the CPU only such with a fraction."""
+    return torch.histc(x if x.is_floating_point() else x.double(), *args, **named)
+
+
+ON_CPU |= {T.add: _added, torch.add: _added, T.__add__: _added, T.histc: _counted, torch.histc: _counted}
 
 # Kernels of the card's libraries, and what computes the same here.
 ON_CPU |= {
@@ -222,6 +227,17 @@ def fill(tensor, value):
     """A tensor of the host's gets its values; autograd must not see a change."""
     with torch._C.DisableTorchFunction(), torch.no_grad():
         tensor.data.copy_(value)
+
+
+def decided_on_host(tensor, why):
+    """A tensor came to the host with values that nobody knows: whether it was decided what they are. Numbers with a fraction
+    are nearly always for logging; whole numbers and truths may be read by NumPy and functions in C++, unseen."""
+    from . import values
+
+    if values.get() is None or tensor.is_floating_point() or tensor.is_complex():
+        return False
+    values.get().decide_on_host(tensor, "cpu", why)
+    return True
 
 
 def read_below(size):

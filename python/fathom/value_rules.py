@@ -80,10 +80,22 @@ def reader(values, func, args, kwargs):
             known = values.assume(x, func, how)
     elif how == "modelled" and not is_for_logging:
         values.model(func)
+    elif how == "stand-in" and not is_for_logging:
+        known = values.go_by_stand_in(x, known, func)
     elif x.is_cuda and how == "known":
         return result  # it has read what is known
     with aside():
-        return func(known, *args[1:], **kwargs)
+        found = func(known, *args[1:], **kwargs)
+    is_stand_in = how in ("stand-in", "unknown", "dear") and func in (T.item, T.tolist) and has_fraction
+    return values.stand_in(x, found, func) if is_stand_in else found
+
+
+def for_numpy(values, func, args, kwargs):
+    """NumPy reads the host's memory: many numbers that nobody knows are decided here, one is for logging."""
+    x = args[0]
+    if not x.is_cuda and x.numel() > 1 and values.ledger.is_unknown(x):
+        values.decide_on_host(x, func, "unknown")
+    return values.run(func, args, kwargs)
 
 
 def compared(values, func, args, kwargs):
@@ -321,6 +333,7 @@ def _table():
     both = lambda name: [getattr(owner, name, None) for owner in (torch, T)]  # noqa: E731
     for name in ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__"):
         add(reader, getattr(T, name, None))
+    add(for_numpy, T.numpy, T.__array__)
     for name in ("equal", "allclose", "is_nonzero"):
         add(compared, *both(name))
     add(compared, T.__contains__)

@@ -23,6 +23,7 @@ from .card_memory import allocated
 from .guard import undisturbed
 from .inverses import Inverses
 from .later import when_imported
+from .stand_ins import LARGE, Origin, allow_in_checkpoints, in_yaml, stood_in
 from .whose import is_library, is_ours
 
 # A backward pass can have true values when no more than this is allocated on the card, and its leaves are as small.
@@ -35,9 +36,6 @@ FRACTION, NUMBER, SHAPE = 2e-3, 0.5, 60.0
 # Seconds for all decisions of a process, and bytes of host memory for the values that wait for them.
 SECONDS = float(os.environ.get(contract.VALUE_SECONDS) or 300)
 BYTES = int(os.environ.get(contract.VALUE_BYTES) or 2 << 30)
-
-# A whole number that is not known has no most: this one is past the bounds that scripts compare counts with.
-LARGE = 1 << 20
 
 # Where torch's compiler computes what is constant.
 FOLDING = "torch._inductor.constant_folding"
@@ -122,7 +120,8 @@ class Values:
 
     def least_or_most(self, tensor):
         if tensor.dtype is torch.bool:
-            return torch.full(tensor.shape, self.most != (tensor in self.inverses))
+            # The most is a bound: what is pruned by the one mask must not hide what another one adds.
+            return torch.full(tensor.shape, self.most or tensor in self.inverses)
         if not self.most:
             return torch.zeros(tensor.shape, dtype=tensor.dtype)
         if tensor.is_floating_point() or tensor.is_complex():
@@ -130,6 +129,47 @@ class Values:
         if tensor.numel() == 1:
             return torch.full(tensor.shape, min(LARGE, torch.iinfo(tensor.dtype).max), dtype=tensor.dtype)
         return torch.arange(1, tensor.numel() + 1).reshape(tensor.shape).to(tensor.dtype)
+
+    def decide_on_host(self, tensor, func, how):
+        """A tensor of the host's holds what is not known, and whoever reads it there is not seen."""
+        evaluate.fill(tensor, self.assume(tensor, func, how))
+
+    # -- numbers that stand for others ---------------------------------------------------------------------
+
+    def go_by_stand_in(self, tensor, found, func):
+        """A size, a count or a truth that came of a number which stands for another: what was found, or, in the run with the
+        most, something else. Or what the user says of this line."""
+        user, library = places(sys._getframe(1))
+        number = self.given_at(user)
+        is_truth = tensor.dtype is torch.bool
+        assumed = "given" if number is not None else "either" if is_truth else "one"
+        self.go_by((func.__name__, self.why(tensor), user, library), assumed)
+        with aside():
+            if number is not None:
+                return chosen(tensor, number)
+            if not self.most:
+                return found
+            return ~found if is_truth else self.least_or_most(tensor)
+
+    def stand_in(self, tensor, found, func):
+        """A number with a fraction for Python: whoever goes by it is noted. Or what the user says of this line."""
+        user, library = places(sys._getframe(1))
+        number = self.given_at(user)
+        key = (func.__name__, self.why(tensor), user, library)
+        if number is not None:
+            self.go_by(key, "given")
+            with aside():
+                return func(chosen(tensor, number))
+        return stood_in(found, Origin(self, key))
+
+    def go_by(self, key, assumed):
+        name, how, user, library = key
+        assumed = "most" if self.most and assumed != "given" else assumed
+        self.decisions[(name, how, assumed, user, library)] += 1
+
+    def why(self, tensor):
+        with aside():
+            return "unknown" if not tensor.is_cuda or self.ledger.estimate(tensor) is None else "dear"
 
     def compute(self, func, args, kwargs, seconds=SHAPE):
         """The same function of the same values, on the CPU; and whether these are known, not assumed."""
@@ -428,6 +468,8 @@ def install():
     inside.install()
     nested_rules.install()
     functions.VALUES.within(torch.jit._trace, "_check_trace", lambda args, kwargs: _Checked())
+    allow_in_checkpoints()
+    when_imported("yaml.representer", functions.VALUES.callback(in_yaml, "the import of yaml"))
     when_imported(FOLDING, functions.VALUES.callback(_folding, f"the import of {FOLDING}"))
     return _values
 

@@ -117,7 +117,11 @@ PROGRAMS = {
     "unique": lambda x: x.round().unique(),
     "bincount": lambda x: torch.bincount(x.abs().long()).float(),
     "histogram": lambda x: torch.histc(x, 50),
+    "histogram of whole numbers": lambda x: _histogram(x.abs().long()),
     "cumsum": lambda x: x.cumsum(0),
+    "cummax": lambda x: x.cummax(0).values - 4,
+    "cummin": lambda x: x.cummin(0).values + 4,
+    "lgamma": lambda x: x.abs().lgamma(),
     "views": lambda x: x.view(300, 400).t()[5:17].flatten(),
     "strided view": lambda x: x[::7],
     "write through a view": lambda x: written(x.clone(), lambda y: y[100:60_000].zero_()),
@@ -179,6 +183,11 @@ MAY_BE_UNKNOWN = {"gradient", "gradient, added to", "sgd", "adam", "graph", "vma
 def _autocast(x):
     with torch.autocast(x.device.type, torch.bfloat16):
         return matched(x).float()
+
+
+def _histogram(x):
+    """The CPU has none of whole numbers."""
+    return torch.histc(x if x.is_cuda else x.double(), 5, 0, 4).cumsum(0) / 60_000
 
 
 def _inference(x):

@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use anyhow::Result;
-use study::{Most, Run, Verdict};
+use study::{Decision, Most, Run, Verdict};
 
 use crate::launch::Launch;
 use crate::outcome;
+use crate::ranks::RankRunner;
 use crate::session::{self, Folder};
 use crate::settings::{LEAST, MOST, Settings, ZERO};
+use crate::world::World;
 
 /// Seconds that it may take, and how many times those of the first run besides.
 const PATIENCE: u64 = 20;
@@ -18,7 +20,7 @@ const TIMES: u64 = 2;
 pub(crate) fn is_open(run: &Run, settings: &Settings) -> bool {
     run.verdict == Verdict::Fits
         && !settings.assume.iter().any(|word| word == LEAST)
-        && run.decisions.iter().any(|decision| decision.assumed == LEAST)
+        && run.decisions.iter().any(Decision::is_open)
 }
 
 /// What the command needs with the most, beside the run whose files lie in `least`; what it prints is dropped. `None` if
@@ -40,6 +42,29 @@ pub(crate) fn most(
     Ok(Some(compare((first, least), (run, folder.path()))))
 }
 
+/// The same of the ranks of a world: each that ran runs once more.
+pub(crate) fn most_of_ranks(
+    launch: &Launch,
+    command: &[String],
+    settings: &Settings,
+    world: &World,
+    (first, least): (&Run, &Path),
+) -> Result<Option<Most>> {
+    if session::ending().is_some() {
+        return Ok(None);
+    }
+    let folder = Folder::new("most")?;
+    let settings = Settings { record: false, ..with_most(settings, patience(first)) };
+    let runner = RankRunner::new(launch, command, &settings, world, folder.path())?;
+    let (run, _) = runner.quietly().run()?;
+    let ranks = first.ranks.iter().flat_map(|ranks| &ranks.rows).map(|row| row.rank);
+    let is_same = ranks.into_iter().all(|rank| {
+        let [least, most] = [least, folder.path()].map(|folder| session::rank(folder, rank));
+        have_same(&least, &most)
+    });
+    Ok(Some(beside(first, run, is_same)))
+}
+
 /// Seconds that the most may take: a large number may be a loop's, and such a run is given up.
 pub(crate) fn patience(first: &Run) -> u64 {
     PATIENCE + TIMES * first.wall_seconds.ceil() as u64
@@ -54,12 +79,23 @@ pub(crate) fn with_most(settings: &Settings, patience: u64) -> Settings {
 
 /// What a run with the most says beside the first one, each with its files.
 pub(crate) fn compare((first, least): (&Run, &Path), (run, most): (Run, &Path)) -> Most {
+    beside(first, run, have_same(least, most))
+}
+
+/// Whether the processes of two runs allocated the same.
+fn have_same(least: &Path, most: &Path) -> bool {
+    let both = outcome::allocations(most).zip(outcome::allocations(least));
+    both.is_some_and(|(most, least)| most == least)
+}
+
+fn beside(first: &Run, run: Run, have_same: bool) -> Most {
     let fits = run.verdict == Verdict::Fits;
     let is_of_memory = matches!(run.verdict, Verdict::Fits | Verdict::DoesNotFit);
     // Some were the same in both runs: nobody knows whether they matter.
     let is_tried = first.decisions.iter().all(|decision| decision.assumed != ZERO);
-    let both = outcome::allocations(most).zip(outcome::allocations(least));
-    let is_same = fits && is_tried && both.is_some_and(|(most, least)| most == least);
+    // What is freed earlier or later moves the peak as well.
+    let peak = |run: &Run| run.peak.as_ref().map(|peak| peak.allocated.bytes);
+    let is_same = fits && is_tried && have_same && peak(&run) == peak(first);
     Most {
         is_same,
         device_bytes: run.peak.as_ref().filter(|_| fits).map(|peak| peak.device_bytes),

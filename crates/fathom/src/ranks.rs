@@ -43,6 +43,8 @@ pub(crate) struct RankRunner<'a> {
     done: BTreeMap<u32, Run>,
     /// Ranks that stopped half-way, with what they gave until then.
     waiting: BTreeMap<u32, (Run, Waits)>,
+    /// Whether what they print is dropped.
+    is_quiet: bool,
 }
 
 impl<'a> RankRunner<'a> {
@@ -56,7 +58,13 @@ impl<'a> RankRunner<'a> {
     ) -> Result<RankRunner<'a>> {
         let (done, waiting) = (BTreeMap::new(), BTreeMap::new());
         let aside = Folder::new("ranks")?;
-        Ok(RankRunner { launch, command, settings, world, folder, aside, done, waiting })
+        let is_quiet = false;
+        Ok(RankRunner { launch, command, settings, world, folder, aside, done, waiting, is_quiet })
+    }
+
+    /// What they print is dropped.
+    pub(crate) fn quietly(self) -> RankRunner<'a> {
+        RankRunner { is_quiet: true, ..self }
     }
 
     /// The run of the rank that needs most, with a row for each rank, and that rank's folder.
@@ -109,9 +117,11 @@ impl<'a> RankRunner<'a> {
         let mut waits = self.waiting.values().map(|(_, waits)| waits);
         let waits = waits.find(|waits| together.is_empty() && is_new(&waits.sender))?;
         let Waits { rank, sender, call, .. } = waits;
-        screen::say(&format!(
-            "fathom: rank {rank} needs data of rank {sender} ({call}): rank {sender} runs too"
-        ));
+        if !self.is_quiet {
+            screen::say(&format!(
+                "fathom: rank {rank} needs data of rank {sender} ({call}): rank {sender} runs too"
+            ));
+        }
         Some(*sender)
     }
 
@@ -193,7 +203,7 @@ impl<'a> RankRunner<'a> {
 
     /// Runs these at the same time; one alone prints as it goes.
     fn attempt_all(&self, ranks: &[u32]) -> Result<Vec<(Run, Option<Waits>)>> {
-        if let [rank] = ranks {
+        if let ([rank], false) = (ranks, self.is_quiet) {
             return Ok(vec![self.attempt(*rank, None)?]);
         }
         let printed = |rank: u32, name: &str| self.aside.path().join(format!("{name}.{rank}"));
@@ -206,7 +216,7 @@ impl<'a> RankRunner<'a> {
             let failed = |_| Err(anyhow!("the thread of a rank failed"));
             running.into_iter().map(|run| run.join().unwrap_or_else(failed)).collect()
         });
-        for rank in ranks {
+        for rank in ranks.iter().filter(|_| !self.is_quiet) {
             show(&printed(*rank, "output"), &mut std::io::stdout().lock())?;
             show(&printed(*rank, "errors"), &mut std::io::stderr().lock())?;
         }

@@ -209,8 +209,9 @@ impl Functions {
         if self.is_compiling.bind(py).call0()?.is_truthy()? {
             return Ok(true);
         }
+        // What came to the host from the card may not be known there either.
         if self.readers.bind(py).contains(call.function)?
-            && !self.tensors().is_cuda(&call.args.get_item(0)?)?
+            && !self.ledger.get().is_on_card(&call.args.get_item(0)?)?
         {
             return Ok(true);
         }

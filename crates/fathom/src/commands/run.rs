@@ -44,8 +44,12 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
             (outcome::read(folder.path(), &ended, &settings), folder.path().to_owned())
         }
     };
-    if world.is_none() && bound::is_open(&run, &settings) {
-        run.most = bound::most(&launch, &arguments.command, &settings, (&run, folder.path()))?;
+    if bound::is_open(&run, &settings) {
+        let (words, first) = (&arguments.command, (&run, folder.path()));
+        run.most = match &world {
+            Some(world) => bound::most_of_ranks(&launch, words, &settings, world, first)?,
+            None => bound::most(&launch, words, &settings, first)?,
+        };
         if run.most.as_ref().is_some_and(|most| most.is_same) {
             outcome::settle(&mut run);
         }

@@ -23,7 +23,7 @@ use self::notes::{missing_kernels, notes};
 use self::workspaces::workspaces;
 use crate::here::from_here;
 use crate::session::{self, Cut, Ended};
-use crate::settings::{LEAST, Settings, ZERO};
+use crate::settings::{Settings, ZERO};
 use crate::visible;
 
 /// Exit code of a run that was broken off.
@@ -210,6 +210,7 @@ fn decided(decision: &Decision) -> String {
         "given" => "what --assume says",
         "most" => "the most that they can give",
         ZERO => "zero",
+        "one" | "either" => "that a number behind them is 1",
         _ => "the least that they can give",
     };
     let times =
@@ -217,9 +218,9 @@ fn decided(decision: &Decision) -> String {
     format!("{decision}{below} asks for {why}{times}: {assumed} was assumed")
 }
 
-/// What a user can do about the first place where the least was assumed.
+/// What a user can do about the first place where something was assumed.
 fn can_be_said(run: &Run) -> Option<String> {
-    let open = run.decisions.iter().filter(|decision| decision.assumed == LEAST);
+    let open = run.decisions.iter().filter(|decision| decision.is_open());
     let (file, line) = open.filter_map(|decision| decision.place.as_ref()).next()?;
     let name = file.rsplit('/').next().unwrap_or(file);
     Some(format!("if you know it: `--assume {name}:{line}=NUMBER` says what is found there"))

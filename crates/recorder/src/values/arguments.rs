@@ -1,5 +1,6 @@
 //! Arguments of a call, as a recipe keeps them: numbers and names, and tensors by number.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyNone, PySlice, PyString, PyTuple, PyType,
@@ -119,6 +120,13 @@ impl Kinds {
     fn constant(&self, value: &Bound<'_, PyAny>) -> PyResult<Option<Argument>> {
         let py = value.py();
         let keep = || Ok(Some(Argument::Constant(value.clone().unbind())));
+        // A number that stands for one which nobody knows: what is made with it is not known either.
+        if value.is_instance_of::<PyFloat>()
+            && !value.is_exact_instance_of::<PyFloat>()
+            && value.hasattr(intern!(py, "stands_for"))?
+        {
+            return Ok(None);
+        }
         let is_number = value.is_instance_of::<PyInt>()
             || value.is_instance_of::<PyFloat>()
             || value.is_instance_of::<PyBool>()

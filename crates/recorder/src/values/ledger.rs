@@ -210,7 +210,8 @@ impl Ledger {
         Ok(true)
     }
 
-    /// A tensor comes to the host: its values are filled in if they are worth it, else they are unknown there too.
+    /// A tensor comes to the host: its values are filled in if they are worth it. Else numbers with a fraction are unknown
+    /// there too; whole numbers and truths are decided, since nobody sees what code of the host's makes of them.
     pub(crate) fn arrive(
         &self,
         tensor: &Bound<'_, PyAny>,
@@ -221,6 +222,7 @@ impl Ledger {
         if lies.bytes == 0 {
             return Ok(());
         }
+        let mut why = "unknown";
         if let Some((value, geometry)) = value {
             let is_number = geometry.size.is_empty();
             let seconds = match (geometry.is_fraction, is_number) {
@@ -231,16 +233,33 @@ impl Ledger {
             let how = self.evaluate(py, &value, seconds, is_number)?;
             let filled = match how {
                 How::Known => Some(self.tensor_of(py, &value, &geometry)?),
-                How::StandIn(bytes) => Some(self.stand_in(py, bytes, &geometry)?),
-                How::Dear | How::Unknown => None,
+                How::StandIn(bytes) if geometry.is_fraction => {
+                    Some(self.stand_in(py, bytes, &geometry)?)
+                }
+                How::Granted(bytes) => Some(self.stand_in(py, Some(bytes), &geometry)?),
+                How::Dear | How::StandIn(_) => {
+                    why = "dear";
+                    None
+                }
+                How::Unknown => None,
             };
             if let Some(filled) = filled {
                 self.evaluate.bind(py).call_method1(intern!(py, "fill"), (tensor, filled))?;
                 return Ok(());
             }
         }
+        let decided =
+            self.evaluate.bind(py).call_method1(intern!(py, "decided_on_host"), (tensor, why))?;
+        match decided.is_truthy()? {
+            true => Ok(()),
+            false => self.lose_on_host(tensor, &lies),
+        }
+    }
+
+    /// A tensor of the host's holds what is not known.
+    pub(super) fn lose_on_host(&self, tensor: &Bound<'_, PyAny>, lies: &Lies) -> PyResult<()> {
         self.unknown_of_host.fetch_add(1, Relaxed);
-        self.put(tensor, &lies, unknown(lies.bytes))
+        self.put(tensor, lies, unknown(lies.bytes))
     }
 
     pub(crate) fn name(&self, function: &Bound<'_, PyAny>) -> PyResult<(Arc<str>, bool)> {
