@@ -11,6 +11,12 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.stem == "test_border")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def is_on_the_card():
+    """The doorway opens with the first use of the card: in whichever file that a run begins with."""
+    torch.ones(1, device="cuda")
+
+
 @pytest.fixture
 def fresh():
     """An empty cache and peaks that start at zero."""

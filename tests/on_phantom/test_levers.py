@@ -18,6 +18,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fit.md"
 RESULTS = dict(re.findall(r"^\| `([a-z0-9-]+)` .* \| ([a-zA-Z; ]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
 
 
+@pytest.fixture(autouse=True)
+def alone():
+    """A model of another test would be a second root, and paths would begin with the names of both."""
+    gc.collect()
+
+
 class Block(nn.Module):
     def __init__(self, width):
         super().__init__()

@@ -14,12 +14,11 @@ def replace(outcome, owner, name, make):
 
 def at_first_call(outcome, act):
     """`act({path: module})` before any module is called, once; paths as the recorder gives them."""
-    done = []
+    waiting = [act]  # not held afterwards, and with it the modules that it has changed
 
     def first(*_):
-        if not done:
-            done.append(True)
-            act(by_path())
+        if waiting:
+            waiting.pop()(by_path())
 
     return outcome.party.around(torch.nn.Module, "__call__", before=first)
 
