@@ -100,12 +100,16 @@ class Fathom:
         """Where the files of a shared run are, of a script or of a case study."""
         return self.folder / f"run-{name.replace('/', '-')}"
 
-    def inside(self, version):
-        """tests/on_phantom with one torch."""
+    def inside(self, version, *words):
+        """Tests of tests/on_phantom with one torch: files, or what else pytest is told."""
         # Short tracebacks: pytest would print arguments, and these may be tensors as large as the card.
-        inner = ("-m", "pytest", "tests/on_phantom", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfEX")
-        flags = ("--steps", "0", "--gpu", "rtx3090", "--timeout", "400", "--record", "off", "--assume", "least")
-        return self(PYTHONS[version], *inner, flags=flags, env={"PYTHONDONTWRITEBYTECODE": "1"}, timeout=420)
+        inner = ("-m", "pytest", *words, "-q", "-p", "no:cacheprovider", "--tb=short", "-rfEX")
+        flags = ("--steps", "0", "--gpu", "rtx3090", "--timeout", "600", "--record", "off", "--assume", "least")
+        return self(PYTHONS[version], *inner, flags=flags, env={"PYTHONDONTWRITEBYTECODE": "1"}, timeout=620)
+
+    def whole(self, name, *arguments):
+        """A script of tests/scripts to its end."""
+        return self.script(name, *arguments, flags=("--steps", "0"))
 
     def code(self, text, gpu="rtx3090", flags=(), arguments=(), **options):
         """`python -c TEXT ARGUMENTS…` with the default Python."""
@@ -131,6 +135,35 @@ class Shared:
         return self.done[key]
 
 
+MARKERS = {
+    "matrix": "what another test checks, too, with one more script, setting or moment: `make test-matrix`",
+    "torches": "what is checked with the default torch, too, and takes long: `make test-torches`",
+}
+
+
+def pytest_configure(config):
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def sampled(values, sample):
+    """Parameters of a test: of all values these are tried in `make test`, the others in `make test-matrix`."""
+    assert set(sample) <= set(values), "a sample of what is not there"
+    return [value if value in sample else pytest.param(value, marks=pytest.mark.matrix) for value in values]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Tests of a file stay together, since they share fixtures. The parts of tests/on_phantom share none, and each takes long."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return nodeid if "test_on_phantom.py" in nodeid else super()._split_scope(nodeid)
+
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
 # Files that take longest: begun first, no worker is left alone with one of them at the end.
 LONG = ["test_scripts", "test_on_phantom", "test_ranks", "test_anatomy", "test_sweep", "test_run", "test_fit_cases", "test_fit"]
 
@@ -149,7 +182,8 @@ def environment(changes=None):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(ours) or name == "FATHOM_CACHE"}
     for name in ("PYTHONPATH", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         clean.pop(name, None)
-    clean.update(changes or {})
+    # On two cores that are busy, torch's threads would mostly wait for each other, at full speed.
+    clean = {"OMP_NUM_THREADS": "1", **clean, **(changes or {})}
     return {name: str(value) for name, value in clean.items() if value is not None}
 
 
@@ -174,9 +208,9 @@ def fathom(reports):
 
 @pytest.fixture(scope="session")
 def shared(fathom, reports):
-    """`shared("script", NAME)`, `shared("case", CASE/NAME)`, `shared("inside", VERSION)`: the report and the finished process."""
+    """`shared("script", NAME)`, `shared("whole", NAME, …)`, `shared("case", CASE/NAME)`: the report and the finished process."""
 
-    def run(kind, name):
-        return {"script": fathom.trains, "inside": fathom.inside, "case": fathom.case}[kind](name)
+    def run(kind, *words):
+        return {"script": fathom.trains, "whole": fathom.whole, "case": fathom.case}[kind](*words)
 
     return Shared(run, reports)

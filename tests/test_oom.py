@@ -54,7 +54,11 @@ for step in range(3):
 """
 
 
-@pytest.fixture(scope="module", params=list(PYTHONS))
+# The newest and the oldest.
+OFTEN = ("2.15.0", "2.6.0")
+
+
+@pytest.fixture(scope="module", params=[pytest.param(each, marks=[] if each in OFTEN else pytest.mark.torches) for each in PYTHONS])
 def message(fathom, request, tmp_path_factory):
     """What a run out of memory prints, and PyTorch's counts there."""
     python = PYTHONS[request.param]

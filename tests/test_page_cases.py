@@ -4,14 +4,16 @@ The runs are those of test_findings.py. What was seen is kept in target/screensh
 """
 
 import pytest
+from conftest import sampled
 
 # Fixtures are used by their names.
 from pages import SCREENSHOTS, at, browser, embedded, folder, hash_of, look, million, window  # noqa: F401
+from test_cases import QUICK
 
 CASES = ("uni3d-dp3/stated", "stdiff/document", "bev-graph/before", "dit3d/s_2_full", "avatar/half_batch")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, QUICK))
 def test_every_view_of_a_case(shared, fathom, folder, look, name):
     report, done = shared("case", name)
     assert report, done.stderr

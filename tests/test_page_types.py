@@ -16,7 +16,7 @@ from pages import embedded, folder  # noqa: F401
 UNKNOWN = """
 import torch
 layer = torch.nn.Linear(1000, 1000).cuda()
-layer(torch.randn(200000, 1000).cuda()).square().sum().backward()
+layer(torch.randn(200000, 1000, device="cuda")).square().sum().backward()
 rows = torch.randn(60000, 1000, device="cuda")
 kept = rows[layer.weight.grad.sum() * torch.arange(60000, device="cuda") > 0]
 """

@@ -7,7 +7,7 @@ from conftest import PYTHON, SCRIPTS
 MASK = """
 import torch
 layer = torch.nn.Linear(1000, 1000).cuda()
-layer(torch.randn(200000, 1000).cuda()).square().sum().backward()
+layer(torch.randn(200000, 1000, device="cuda")).square().sum().backward()
 rows = torch.randn(60000, 1000, device="cuda")
 kept = rows[layer.weight.grad.sum() * torch.arange(60000, device="cuda") > 0]
 wide = torch.empty(len(kept), 20000, device="cuda")
@@ -45,7 +45,7 @@ rows = torch.empty(number.value""",
 BRANCH = """
 import torch
 layer = torch.nn.Linear(1000, 1000).cuda()
-layer(torch.randn(200000, 1000).cuda()).square().sum().backward()
+layer(torch.randn(200000, 1000, device="cuda")).square().sum().backward()
 last = torch.empty(1 << 28, device="cuda") if int((layer.weight.grad > 0).sum()) > 1000 else None
 """
 # A function with a kernel for the card alone: the CPU cannot say what it reads, and no second run can.
@@ -57,7 +57,7 @@ def kept(x: torch.Tensor) -> torch.Tensor:
     return x.new_zeros(int((x > 0).sum()))
 
 layer = torch.nn.Linear(1000, 1000).cuda()
-layer(torch.randn(200000, 1000).cuda()).square().sum().backward()
+layer(torch.randn(200000, 1000, device="cuda")).square().sum().backward()
 rows = kept(layer.weight.grad)
 """
 FAILS = MASK + "assert len(kept) == 5, 'there must be five'\n"

@@ -43,6 +43,7 @@ def test_a_sweep_tries_the_most_as_well(trials):
     assert again["points"] == answer["points"] and again["trials"]["run"] == 0, text
 
 
+@pytest.mark.matrix
 def test_the_largest_value_says_what_it_rests_on(trials):
     flags = ("--vary", "rows=59999..60000", "--set", "rows=ROWS={}", "--memory", "5GiB")
     answer, text = trials("sweep", SCRIPT, flags=flags)
@@ -58,6 +59,7 @@ def test_a_plan_says_what_it_rests_on(trials):
     assert text.startswith("FITS AS IT IS  ") and answer["baseline"]["fits"] and 8 << 30 < answer["baseline"]["device_bytes"]
 
 
+@pytest.mark.matrix
 def test_a_branch_on_a_count_is_never_certain(trials):
     answer, text = trials("fit", BRANCH, flags=("--memory", "24GiB"))
     assert answer["baseline"]["verdict"] == "fits_if" and text.startswith("FITS IF  what `__int__` at train.py:5"), text

@@ -19,7 +19,8 @@ VERBS = {
     "fit": (("fit", "--memory", "400MiB"), 15),
 }
 CASES = [(verb, name, moment) for verb in VERBS for name in SIGNALS for moment in range(10)]
-SHORT = [("run", "SIGTERM", 0), ("ranks", "SIGHUP", 0), ("sweep", "SIGQUIT", 0), ("fit", "SIGKILL", 0)]
+SHORT = [("run", "SIGTERM", 0), ("fit", "SIGKILL", 0)]
+SHORT += [pytest.param(*each, marks=pytest.mark.matrix) for each in (("ranks", "SIGHUP", 0), ("sweep", "SIGQUIT", 0))]
 
 
 def start(case, verb):
