@@ -1,4 +1,4 @@
-"""`fathom run` as a command: what it starts, what it says, and its exit codes."""
+"""`fathom run` as a command: what it starts, what it says, and its exit codes; 4, of a hang, is in test_hangs.py."""
 
 import json
 import os
@@ -7,10 +7,9 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 
 import pytest
-from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, environment
+from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, environment, sampled
 
 # A model of 64 MiB, three steps of it need some 300 MiB; imports nothing but torch.
 TRAIN = """
@@ -78,8 +77,13 @@ def test_2_bad_usage(fathom):
     assert_refused(fathom.command("run", "--values", "maybe", "--", "true"), "maybe", "write `on` or `off`")
 
 
-def test_3_the_script_fails(fathom):
-    report, done = fathom.script("fails")
+@pytest.fixture(scope="module")
+def failed(fathom):
+    return fathom.script("fails")
+
+
+def test_3_the_script_fails(failed):
+    report, done = failed
     assert (done.returncode, report["verdict"], report["exit_code"]) == (3, "script_failed", 3)
     assert "Traceback" in done.stderr and "ValueError: the learning rate is not what it was" in done.stderr
     assert "SCRIPT FAILED  ValueError: the learning rate is not what it was (exit code 1)" in done.stdout
@@ -91,16 +95,6 @@ def test_3_the_script_exits_with_a_code_or_a_signal(fathom):
     assert done.returncode == 3 and "exit code 7" in report["failure"]
     report, done = fathom.code("import os; os.kill(os.getpid(), 11)")
     assert done.returncode == 3 and "signal 11" in report["failure"]
-
-
-def test_4_a_hang_is_ended(fathom):
-    began = time.monotonic()
-    report, done = fathom.script("sleeps", flags=("--timeout", "15"))
-    assert time.monotonic() - began < 60
-    assert (done.returncode, report["verdict"], report["exit_code"]) == (4, "timed_out", 4)
-    assert report["failure"] == "timed out after 15 s" and report["unfinished"]["reason"] == "timed_out"
-    assert report["steps"] == 1 and report["peak"]["allocated_bytes"] > 0  # what was seen until then
-    assert re.search(r"^TIMED OUT  after 15 s with 1 step taken: [\d.]+ MiB were needed by then$", done.stdout, re.M)
 
 
 def test_interrupted_by_the_user(fathom, tmp_path):
@@ -118,51 +112,6 @@ def test_interrupted_by_the_user(fathom, tmp_path):
     assert report["verdict"] == "interrupted" and report["unfinished"]["signal"] == "SIGINT" and report["steps"] == 1
     assert "INTERRUPTED  by SIGINT after" in stdout and "FITS" not in stdout
     assert report["floor_bytes"] is None and "would still do" not in stdout
-
-
-# The second step takes 10 GiB, in C++, and then it hangs: nobody writes down who holds them.
-LATE = """
-import time, torch
-model = torch.nn.Linear(512, 512, device="cuda")
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(50):
-    optimizer.zero_grad()
-    model(torch.randn(64, 512, device="cuda")).square().mean().backward()
-    optimizer.step()
-    x = torch.empty(10 << 30, dtype=torch.uint8, device="cuda")
-    print("step", step, flush=True)
-    time.sleep(300)
-"""
-
-
-def test_what_a_killed_run_took_last_is_reported(fathom):
-    """The recording ends with the last step; the card's own count does not."""
-    killed = "import os, signal\n" + LATE.replace("time.sleep(300)", "os.kill(os.getpid(), signal.SIGKILL)")
-    for code, flags, verdict in ((LATE, ("--timeout", "10"), "timed_out"), (killed, (), "script_failed")):
-        report, done = fathom.code(code, flags=flags)
-        assert report["verdict"] == verdict and report["steps"] == 1, done.stderr
-        assert report["peak"]["reserved_bytes"] >= 10 << 30
-        assert report["peak"]["device_bytes"] == report["peak"]["reserved_bytes"] + report["gpu"]["context_bytes"]
-        rest = report["unattributed"]
-        recorded = sum(row["bytes"] for row in report["categories"])
-        assert 0 < recorded < 64 << 20 and 10 << 30 <= rest["bytes"] <= report["peak"]["reserved_bytes"]
-        assert "before it was recorded" in rest["why"] and "10.00 GiB of it not attributed" in done.stdout
-        assert report["floor_bytes"] is None and "would still do" not in done.stdout
-    report, done = fathom.code(ONE)
-    assert report["unattributed"] is None and report["unfinished"] is None and "attributed" not in done.stdout
-
-
-def test_a_script_that_hangs_after_its_last_step_has_its_answer(fathom):
-    code = "import atexit, time\natexit.register(time.sleep, 300)\n" + TRAIN
-    report, done = fathom.code(code, flags=("--timeout", "8"))
-    assert (done.returncode, report["verdict"], report["steps"]) == (0, "fits", 3) and report["unfinished"] is None
-    assert "the script did not end after its last step, and was ended" in report["notes"]
-
-
-def test_an_unfinished_run_over_its_budget_does_not_fit(fathom):
-    report, done = fathom.code(LATE, flags=("--timeout", "8", "--budget", "4GiB"))
-    assert (done.returncode, report["verdict"]) == (1, "does_not_fit") and report["unfinished"]["reason"] == "timed_out"
-    assert "DOES NOT FIT  the run needs 10.27 GiB, over the budget of 4.00 GiB" in done.stdout
 
 
 # -- bad input ----------------------------------------------------------------------------------------
@@ -215,7 +164,7 @@ def test_a_file_of_settings_with_a_mistake(fathom, tmp_path):
 # -- ways to start a script ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("flag", ["-I", "-E"])
+@pytest.mark.parametrize("flag", sampled(["-I", "-E"], ["-I"]))
 def test_flags_of_python(fathom, train, flag):
     report, done = fathom(PYTHON, flag, train)
     assert done.returncode == 0 and said(done) == STEPS and report["steps"] == 3, done.stderr
@@ -462,7 +411,7 @@ def test_settings_come_from_a_file_the_environment_and_flags(fathom, train):
     assert "gpu = t4 (flag)" in done.stderr and "steps = 4 (environment)" in done.stderr and "FITS" in done.stdout
 
 
-@pytest.mark.parametrize("settings", ["expandable_segments:True", "backend:cudaMallocAsync"])
+@pytest.mark.parametrize("settings", sampled(["expandable_segments:True", "backend:cudaMallocAsync"], ["backend:cudaMallocAsync"]))
 def test_settings_of_the_allocator(fathom, settings):
     """Trains, then takes all memory: an out-of-memory error after 50 good steps."""
     code = TRAIN + """
@@ -477,7 +426,7 @@ x = [torch.empty(1 << 30, dtype=torch.uint8, device="cuda") for _ in range(99)]
     assert 22 << 30 < report["peak"]["allocated_bytes"] <= report["peak"]["device_bytes"] <= report["gpu"]["memory_bytes"]
 
 
-@pytest.mark.parametrize("gpu", ["rtx4090", "v100-32g"])
+@pytest.mark.parametrize("gpu", sampled(["rtx4090", "v100-32g"], ["v100-32g"]))
 def test_kernels_of_another_architecture(fathom, gpu):
     """Torch has no kernels of these cards' own architecture: its libraries choose by those it has."""
     code = "import torch; x = torch.randn(99999, device='cuda'); print(x.topk(9)[0].shape, x.cumsum(0).shape, x.sort()[0].shape)"
@@ -493,8 +442,8 @@ def test_expandable_segments_without_a_card(fathom):
     assert sum(row["bytes"] for row in report["categories"]) == report["peak"]["allocated_bytes"]
 
 
-def test_tracebacks_are_the_users_own(fathom):
-    report, done = fathom.script("fails")
+def test_tracebacks_are_the_users_own(failed):
+    report, done = failed
     assert "Traceback" in done.stderr and "fathom/" not in done.stderr.split("Traceback")[1]
 
 
