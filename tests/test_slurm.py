@@ -136,7 +136,8 @@ def slurm(tmp_path):
     host = socket.gethostname().partition(".")[0]
     text = CONF.format(host=host, user=getpass.getuser(), folder=folder, ports=free_ports(2))
     (folder / "slurm.conf").write_text(text)
-    files = {name: f"--{name}={folder}/munge.{name.partition('-')[0]}" for name in ("key-file", "socket", "pid-file", "log-file", "seed-file")}
+    names = ("key-file", "socket", "pid-file", "log-file", "seed-file")
+    files = {name: f"--{name}={folder}/munge.{name.partition('-')[0]}" for name in names}
     env = {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": f"{FATHOM.parent}:{os.environ['PATH']}"}
     env = environment({**env, "FATHOM_CACHE": tmp_path / "cache"})
     started = []
