@@ -15,18 +15,11 @@ use anyhow::Result;
 use gpus::Card;
 use report::bytes;
 
+use crate::cli::CardArguments;
 use crate::error::Hinted;
 
 /// Less is no card's memory: a unit was forgotten, or is another one.
 const LEAST: u64 = bytes::MIB;
-
-/// What was said about the card.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Said<'a> {
-    pub(crate) gpu: Option<&'a str>,
-    pub(crate) memory: Option<&'a str>,
-    pub(crate) used: Option<&'a str>,
-}
 
 /// The card, and how a size was understood that could be read in several ways.
 #[derive(Clone, Debug)]
@@ -35,12 +28,12 @@ pub(crate) struct Meant {
     pub(crate) notes: Vec<String>,
 }
 
-impl Said<'_> {
+impl CardArguments {
     /// The card that is meant; `None` if nothing was said.
-    pub(crate) fn meant(self) -> Result<Option<Meant>> {
-        let named = self.gpu.map(find_card).transpose()?;
+    pub(crate) fn meant(&self) -> Result<Option<Meant>> {
+        let named = self.gpu.as_deref().map(find_card).transpose()?;
         let mut notes = Vec::new();
-        let card = match (named, self.memory) {
+        let card = match (named, self.memory.as_deref()) {
             (None, None) if self.used.is_some() => {
                 let hint = "`--gpu rtx3090 --used 2GiB`, or `--memory 24GiB --used 2GiB`";
                 return Err(Hinted::error("`--used` without a card", hint));
@@ -57,7 +50,7 @@ impl Said<'_> {
                 }
             }
         };
-        let used = self.used.map(|text| used(text, &card)).transpose()?.unwrap_or(0);
+        let used = self.used.as_deref().map(|text| used(text, &card)).transpose()?.unwrap_or(0);
         Ok(Some(Meant { card: card.with_used(used), notes }))
     }
 }
@@ -167,10 +160,8 @@ mod tests {
     use super::*;
 
     fn meant(gpu: &str, memory: &str, used: &str) -> Result<Meant, String> {
-        let some = |text: &'static str| (!text.is_empty()).then_some(text);
-        let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
-        let said =
-            Said { gpu: some(leak(gpu)), memory: some(leak(memory)), used: some(leak(used)) };
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let said = CardArguments { gpu: some(gpu), memory: some(memory), used: some(used) };
         said.meant().map(|meant| meant.expect("a card")).map_err(|error| crate::error::text(&error))
     }
 

@@ -3,7 +3,6 @@
 // A reader who has gone ends nothing, and names of strangers do nothing: see `screen`.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-mod along;
 mod bound;
 mod cache;
 mod card;
@@ -16,7 +15,6 @@ mod error;
 mod export;
 mod fitting;
 mod gate;
-mod growth;
 mod here;
 mod installed;
 mod jobs;

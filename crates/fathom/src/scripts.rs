@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde::Deserialize;
 
+use crate::cli::CardArguments;
 use crate::error::Hinted;
 use crate::settings::Typed;
 
@@ -32,10 +33,9 @@ impl Script {
     pub(crate) fn typed(&self) -> Result<(String, Vec<String>, Typed)> {
         let command = self.words()?;
         let name = self.name.clone().unwrap_or_else(|| command.join(" "));
+        let Script { gpu, memory, used, .. } = self.clone();
         let typed = Typed {
-            gpu: self.gpu.clone(),
-            memory: self.memory.clone(),
-            used: self.used.clone(),
+            card: CardArguments { gpu, memory, used },
             steps: self.steps,
             timeout: self.timeout,
             budget: self.budget.clone(),
@@ -124,7 +124,8 @@ mod tests {
         assert!(read("command = 'python'\nspeed = 3").is_err());
         let (_, _, typed) =
             read("command = 'a'\ngpu = 'b'\nmemory = 'c'\nused = 'd'").unwrap().unwrap();
-        assert_eq!([typed.gpu, typed.memory, typed.used].map(Option::unwrap), ["b", "c", "d"]);
+        let CardArguments { gpu, memory, used } = typed.card;
+        assert_eq!([gpu, memory, used].map(Option::unwrap), ["b", "c", "d"]);
         for wrong in ["command = ''", "command = 3", "command = ['a', 3]"] {
             assert!(read(wrong).unwrap().is_err(), "{wrong}");
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::grid::{How, Point};
 use crate::law::Law;
-use crate::trial::{Measured, Memory, Runner, Target, Trial, Verdict, verdict_for};
+use crate::trial::{Measured, Memory, Outcome, Runner, Target, Trial, verdict_for};
 use anatomy::Peaks;
 
 /// Near the limit what fits may change from value to value, as the libraries' work areas do: so many values
@@ -66,11 +66,11 @@ impl<'a, R: Runner> Search<'a, R> {
     pub fn largest(&mut self, index: usize, card: &Target) -> Result<Largest, R::Error> {
         let (low, high) = self.range;
         self.need(index, &[low, (low + 3).min(high), (low + 7).min(high)])?;
-        let failed = |verdict: Option<Verdict>| match verdict {
-            Some(Verdict::Failed(why)) => Some(why),
+        let failed = |outcome: Option<Outcome>| match outcome {
+            Some(Outcome::Failed(why)) => Some(why),
             _ => None,
         };
-        let value = match failed(self.verdict(index, card, low)) {
+        let value = match failed(self.outcome(index, card, low)) {
             None => self.search(index, card)?,
             Some(_) => low - 1,
         };
@@ -78,10 +78,10 @@ impl<'a, R: Runner> Search<'a, R> {
         Ok(Largest {
             card: index,
             value: (low <= value).then_some(value),
-            is_assumed: self.verdict(index, card, value) == Some(Verdict::FitsIf),
+            is_assumed: self.outcome(index, card, value) == Some(Outcome::FitsIf),
             peaks: own.map_or_else(Peaks::default, |measured| measured.peaks),
             at_end_of_range: high == value,
-            failure: failed(self.verdict(index, card, value + 1)),
+            failure: failed(self.outcome(index, card, value + 1)),
             unfinished: self.is_unfinished(index),
         })
     }
@@ -90,7 +90,7 @@ impl<'a, R: Runner> Search<'a, R> {
     fn is_unfinished(&self, index: usize) -> bool {
         let on_card = self.on_card.iter().filter(|((card, _), _)| *card == index);
         let mut all = self.needs.values().chain(on_card.map(|(_, measured)| measured));
-        all.any(|measured| measured.verdict == Verdict::NotRun)
+        all.any(|measured| measured.outcome == Outcome::NotRun)
     }
 
     /// What was run, for these cards; where only the cards were run and ran out, what is needed is not known.
@@ -102,17 +102,17 @@ impl<'a, R: Runner> Search<'a, R> {
         let mut points = Vec::new();
         for x in all {
             for &(index, card) in cards {
-                let Some(verdict) = self.verdict(index, card, x) else { continue };
-                let was_run = |measured: &&Measured| measured.verdict != Verdict::NotRun;
+                let Some(outcome) = self.outcome(index, card, x) else { continue };
+                let was_run = |measured: &&Measured| measured.outcome != Outcome::NotRun;
                 let need = self.needs.get(&x).filter(was_run);
                 let own = self.on_card.get(&(index, x));
-                let is_own = verdict.fits() || need.is_none();
+                let is_own = outcome.fits() || need.is_none();
                 let seen = own.filter(|_| is_own).or(need);
                 points.push(Point {
                     values: (self.values)(x),
                     card: index,
-                    is_cut_short: verdict == Verdict::DoesNotFit && need.is_none(),
-                    verdict,
+                    is_cut_short: outcome == Outcome::DoesNotFit && need.is_none(),
+                    outcome,
                     peaks: seen.map_or_else(Peaks::default, |measured| measured.peaks),
                     unlimited: need.map(|need| need.peaks),
                     how: How::Run,
@@ -123,8 +123,8 @@ impl<'a, R: Runner> Search<'a, R> {
     }
 
     /// What is known about a value on a card.
-    fn verdict(&self, index: usize, card: &Target, x: i64) -> Option<Verdict> {
-        let own = self.on_card.get(&(index, x)).map(|measured| measured.verdict.clone());
+    fn outcome(&self, index: usize, card: &Target, x: i64) -> Option<Outcome> {
+        let own = self.on_card.get(&(index, x)).map(|measured| measured.outcome.clone());
         own.or_else(|| self.needs.get(&x).and_then(|need| verdict_for(card, need)))
     }
 
@@ -140,7 +140,7 @@ impl<'a, R: Runner> Search<'a, R> {
                 (false, true) => self.by_law(card, first, last),
                 (false, false) => vec![first + (last - first) / 3, first + 2 * (last - first) / 3],
             };
-            let is_open = |x: &i64| self.verdict(index, card, *x).is_none();
+            let is_open = |x: &i64| self.outcome(index, card, *x).is_none();
             let mut open: Vec<i64> = next.into_iter().filter(is_open).collect();
             open.dedup();
             if open.is_empty() || self.is_unfinished(index) {
@@ -160,7 +160,7 @@ impl<'a, R: Runner> Search<'a, R> {
             .needs
             .keys()
             .chain(on_cards)
-            .filter_map(|&x| Some((x, self.verdict(index, card, x)?.fits())))
+            .filter_map(|&x| Some((x, self.outcome(index, card, x)?.fits())))
             .collect();
         fits = known.iter().filter(|row| row.1).map(|row| row.0).fold(fits, i64::max);
         let above = known.iter().filter(|row| !row.1 && fits < row.0);
@@ -173,7 +173,7 @@ impl<'a, R: Runner> Search<'a, R> {
         let on_cards = self.on_card.iter().map(|((_, x), measured)| (*x, measured));
         let ran = on_cards.chain(self.needs.iter().map(|(x, measured)| (*x, measured)));
         let went: BTreeMap<i64, Peaks> = ran
-            .filter(|(_, measured)| measured.verdict.fits())
+            .filter(|(_, measured)| measured.outcome.fits())
             .map(|(x, measured)| (x, measured.peaks))
             .collect();
         let reaches = |of: fn(&Peaks) -> u64| {

@@ -7,6 +7,7 @@
 //! - [`config_text`]: another value for one key of a YAML or JSON text;
 //! - [`trial`]: what is asked of a runner, and what it answers;
 //! - [`law`]: how a peak grows with a knob, and what it will be at another value;
+//! - [`scaling`]: how a peak and its causes grew with a knob in a sweep, and the smallest world that fits;
 //! - [`grid`], [`largest`]: which values fit which card, and the largest that does;
 //! - [`lever`]: changes of the training, by what they do to it;
 //! - [`saved`], [`checkpoint`]: what modules save, and which of them to compute again;
@@ -21,10 +22,11 @@ pub mod law;
 pub mod lever;
 pub mod plan;
 pub mod saved;
+pub mod scaling;
 pub mod trial;
 
 pub use anatomy::Peaks;
 pub use knob::{Knob, Setting};
 pub use law::Law;
 pub use lever::{Label, Lever};
-pub use trial::{Measured, Memory, Runner, Target, Trial, Verdict};
+pub use trial::{Measured, Memory, Outcome, Runner, Target, Trial};

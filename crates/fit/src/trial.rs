@@ -34,7 +34,7 @@ pub struct Trial {
 
 /// Whether a run fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// It went through.
     Fits,
     /// It went through with what was assumed of values that nobody knows, and may not with others.
@@ -47,10 +47,10 @@ pub enum Verdict {
     NotRun,
 }
 
-impl Verdict {
+impl Outcome {
     /// Whether it went through, with what was assumed if something was.
     pub fn fits(&self) -> bool {
-        matches!(self, Verdict::Fits | Verdict::FitsIf)
+        matches!(self, Outcome::Fits | Outcome::FitsIf)
     }
 }
 
@@ -58,7 +58,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// Fits or not.
-    pub verdict: Verdict,
+    pub outcome: Outcome,
     /// Up to where it came.
     pub peaks: Peaks,
 }
@@ -66,7 +66,7 @@ pub struct Measured {
 impl Measured {
     /// Of a trial that nobody has made.
     pub fn not_run() -> Measured {
-        Measured { verdict: Verdict::NotRun, peaks: Peaks::default() }
+        Measured { outcome: Outcome::NotRun, peaks: Peaks::default() }
     }
 }
 
@@ -89,15 +89,15 @@ pub trait Runner {
 /// A run without a limit that takes more says nothing about a smaller card of the same kind. There PyTorch
 /// gives cached segments back, cuDNN does with a smaller workspace, and a script may catch the error and go
 /// on: what was allocated without a limit is no lower bound.
-pub fn verdict_for(card: &Target, unlimited: &Measured) -> Option<Verdict> {
-    let Measured { verdict, peaks } = unlimited;
-    if !verdict.fits() {
+pub fn verdict_for(card: &Target, unlimited: &Measured) -> Option<Outcome> {
+    let Measured { outcome, peaks } = unlimited;
+    if !outcome.fits() {
         // With less memory than all there is it would not end better.
-        return Some(verdict.clone());
+        return Some(outcome.clone());
     }
     // PyTorch's memory, and what libraries such as NCCL take besides.
     let taken = peaks.device.saturating_sub(card.context_bytes).max(peaks.reserved);
-    (taken <= card.usable_bytes).then(|| verdict.clone())
+    (taken <= card.usable_bytes).then(|| outcome.clone())
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn unlimited(allocated: u64, reserved: u64, device: u64) -> Measured {
-        Measured { verdict: Verdict::Fits, peaks: Peaks { allocated, reserved, device } }
+        Measured { outcome: Outcome::Fits, peaks: Peaks { allocated, reserved, device } }
     }
 
     const USABLE: u64 = 1000;
@@ -116,20 +116,20 @@ mod tests {
 
     #[test]
     fn what_libraries_take_counts_as_well() {
-        assert_eq!(verdict_for(&card(), &unlimited(800, 900, 1000)), Some(Verdict::Fits));
+        assert_eq!(verdict_for(&card(), &unlimited(800, 900, 1000)), Some(Outcome::Fits));
         assert_eq!(verdict_for(&card(), &unlimited(800, 900, 1101)), None, "NCCL has 101 more");
     }
 
     #[test]
     fn a_run_without_a_limit_that_takes_more_says_nothing() {
         assert_eq!(verdict_for(&card(), &unlimited(4 * USABLE, 4 * USABLE, 4 * USABLE)), None);
-        let failed = Measured { verdict: Verdict::Failed("why".into()), ..unlimited(0, 0, 0) };
-        assert_eq!(verdict_for(&card(), &failed), Some(failed.verdict));
+        let failed = Measured { outcome: Outcome::Failed("why".into()), ..unlimited(0, 0, 0) };
+        assert_eq!(verdict_for(&card(), &failed), Some(failed.outcome));
     }
 
     #[test]
     fn what_was_assumed_without_a_limit_is_assumed_on_the_card_too() {
-        let open = Measured { verdict: Verdict::FitsIf, ..unlimited(800, 900, 1000) };
-        assert_eq!(verdict_for(&card(), &open), Some(Verdict::FitsIf));
+        let open = Measured { outcome: Outcome::FitsIf, ..unlimited(800, 900, 1000) };
+        assert_eq!(verdict_for(&card(), &open), Some(Outcome::FitsIf));
     }
 }

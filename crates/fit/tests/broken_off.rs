@@ -3,7 +3,7 @@
 use fit::grid::{How, matrix};
 use fit::largest::Search;
 use fit::plan::{Bench, Look, Speeds, Tried, Wish, search};
-use fit::{Lever, Measured, Memory, Peaks, Runner, Target, Trial, Verdict};
+use fit::{Lever, Measured, Memory, Outcome, Peaks, Runner, Target, Trial};
 
 /// Needs a hundred bytes more with each value, and answers only so many times.
 struct Machine {
@@ -17,12 +17,12 @@ fn card() -> Target {
 }
 
 fn not_run() -> Measured {
-    Measured { verdict: Verdict::NotRun, peaks: Peaks::default() }
+    Measured { outcome: Outcome::NotRun, peaks: Peaks::default() }
 }
 
 fn measured(bytes: u64, fits: bool) -> Measured {
-    let verdict = if fits { Verdict::Fits } else { Verdict::DoesNotFit };
-    Measured { verdict, peaks: Peaks { allocated: bytes, reserved: bytes, device: bytes } }
+    let outcome = if fits { Outcome::Fits } else { Outcome::DoesNotFit };
+    Measured { outcome, peaks: Peaks { allocated: bytes, reserved: bytes, device: bytes } }
 }
 
 impl Runner for Machine {
@@ -52,10 +52,10 @@ fn a_matrix_has_what_was_run_and_says_what_was_not() {
         let points = matrix(&mut Machine { left }, &values, &[card()]).unwrap();
         assert_eq!(points.len(), whole.len());
         for (point, known) in points.iter().zip(&whole) {
-            let is_open = point.verdict == Verdict::NotRun;
-            assert!(is_open || point.verdict == known.verdict, "{left}: {point:?}");
+            let is_open = point.outcome == Outcome::NotRun;
+            assert!(is_open || point.outcome == known.outcome, "{left}: {point:?}");
         }
-        let open = points.iter().filter(|point| point.verdict == Verdict::NotRun).count();
+        let open = points.iter().filter(|point| point.outcome == Outcome::NotRun).count();
         assert!(left < 5 || open <= 2, "{left}: {open}");
         assert!(5 <= left || 0 < open, "{left}");
     }
@@ -94,8 +94,8 @@ fn what_is_another_jobs_is_neither_predicted_nor_run_on_a_card() {
     let points = matrix(&mut half, &values, &[card()]).unwrap();
     assert_eq!(half.asked, 30 + 5, "every value once, and its own above 20 on the card");
     for (point, x) in points.iter().zip(1..) {
-        let own = if x <= 20 { Verdict::Fits } else { Verdict::DoesNotFit };
-        assert_eq!(point.verdict, if x % 2 == 0 { own } else { Verdict::NotRun }, "{x}");
+        let own = if x <= 20 { Outcome::Fits } else { Outcome::DoesNotFit };
+        assert_eq!(point.outcome, if x % 2 == 0 { own } else { Outcome::NotRun }, "{x}");
         assert_eq!(point.how, How::Run);
     }
 }
@@ -136,8 +136,8 @@ impl Bench for Script {
     }
 
     fn on_card(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Measured>, ()> {
-        let on_card = |measured: Measured| match measured.verdict {
-            Verdict::Fits => Measured { verdict: Verdict::DoesNotFit, ..measured },
+        let on_card = |measured: Measured| match measured.outcome {
+            Outcome::Fits => Measured { outcome: Outcome::DoesNotFit, ..measured },
             _ => measured,
         };
         Ok(plans.iter().map(|_| on_card(self.answer())).collect())
@@ -163,7 +163,7 @@ fn plans_that_were_not_tried_are_neither_listed_nor_called_impossible() {
     let mut most = 0;
     for left in 0..20 {
         let answer = search(&mut Script { left }, &wish).unwrap();
-        assert_eq!(answer.baseline.verdict == Verdict::NotRun, left == 0);
+        assert_eq!(answer.baseline.outcome == Outcome::NotRun, left == 0);
         assert!(answer.not_applicable.is_empty() && answer.plans.len() <= whole.plans.len());
         assert!(most <= answer.plans.len(), "one trial more is no plan less");
         most = answer.plans.len();

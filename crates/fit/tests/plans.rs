@@ -2,7 +2,7 @@
 
 use fit::checkpoint::{Absence, Candidate, Step};
 use fit::plan::{Answer, Bench, Cause, Fact, Look, Plan, Speeds, Tried, Wish, search};
-use fit::{Label, Lever, Measured, Peaks, Target, Verdict};
+use fit::{Label, Lever, Measured, Outcome, Peaks, Target};
 
 /// Ten blocks of 1000 bytes on top of 2000; no-foreach saves 300; precision halves the blocks; channels-last
 /// saves 100.
@@ -57,19 +57,19 @@ impl Script {
     }
 
     fn unlimited(&self, plan: &[Lever]) -> Measured {
-        measured(Verdict::Fits, self.peak(plan) + self.workspace)
+        measured(Outcome::Fits, self.peak(plan) + self.workspace)
     }
 
     fn on_card(&self, plan: &[Lever]) -> Measured {
         match self.peak(plan) {
-            needed if self.usable < needed => measured(Verdict::DoesNotFit, self.usable),
-            needed => measured(Verdict::Fits, needed),
+            needed if self.usable < needed => measured(Outcome::DoesNotFit, self.usable),
+            needed => measured(Outcome::Fits, needed),
         }
     }
 }
 
-fn measured(verdict: Verdict, bytes: u64) -> Measured {
-    Measured { verdict, peaks: Peaks { allocated: bytes, reserved: bytes, device: bytes } }
+fn measured(outcome: Outcome, bytes: u64) -> Measured {
+    Measured { outcome, peaks: Peaks { allocated: bytes, reserved: bytes, device: bytes } }
 }
 
 impl Bench for Script {

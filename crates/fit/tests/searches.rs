@@ -2,7 +2,7 @@
 
 use fit::grid::{How, matrix};
 use fit::largest::Search;
-use fit::{Measured, Memory, Peaks, Runner, Target, Trial, Verdict};
+use fit::{Measured, Memory, Outcome, Peaks, Runner, Target, Trial};
 
 /// Allocates `base + slope·x` and reserves a share more; a card gets through with less of the share.
 struct Machine {
@@ -37,8 +37,8 @@ impl Runner for Machine {
         let answer = |trial: &Trial| {
             let x = trial.values[0].parse().unwrap();
             let fits = trial.memory == Memory::Unlimited || self.fits(x, trial.card);
-            let verdict = if fits { Verdict::Fits } else { Verdict::DoesNotFit };
-            Measured { verdict, peaks: self.peaks(x) }
+            let outcome = if fits { Outcome::Fits } else { Outcome::DoesNotFit };
+            Measured { outcome, peaks: self.peaks(x) }
         };
         Ok(trials.iter().map(answer).collect())
     }
@@ -100,7 +100,7 @@ fn a_law_saves_runs_and_marks_what_it_predicts() {
     assert_eq!(points.len(), 32 * 4);
     for point in &points {
         let x: u64 = point.values[0].parse().unwrap();
-        assert_eq!(point.verdict == Verdict::Fits, machine.fits(x, point.card), "{point:?}");
+        assert_eq!(point.outcome == Outcome::Fits, machine.fits(x, point.card), "{point:?}");
     }
     assert!(points.iter().any(|point| point.how == How::Predicted));
     assert!(machine.runs < 20, "{} runs for 32 values", machine.runs);
@@ -119,7 +119,7 @@ fn without_a_law_everything_is_run() {
                 let room = cards()[trial.card].usable_bytes;
                 let fits = trial.memory == Memory::Unlimited || reserved <= room;
                 Measured {
-                    verdict: if fits { Verdict::Fits } else { Verdict::DoesNotFit },
+                    outcome: if fits { Outcome::Fits } else { Outcome::DoesNotFit },
                     peaks: Peaks { allocated: reserved, reserved, device: reserved },
                 }
             };
@@ -158,9 +158,9 @@ impl Runner for Workspaces {
                 Memory::Unlimited => u64::MAX,
             };
             let taken = if least + wish <= room { least + wish } else { least };
-            let verdict = if taken <= room { Verdict::Fits } else { Verdict::DoesNotFit };
+            let outcome = if taken <= room { Outcome::Fits } else { Outcome::DoesNotFit };
             let taken = taken.min(room);
-            Measured { verdict, peaks: Peaks { allocated: taken, reserved: taken, device: taken } }
+            Measured { outcome, peaks: Peaks { allocated: taken, reserved: taken, device: taken } }
         };
         Ok(trials.iter().map(answer).collect())
     }
@@ -178,7 +178,7 @@ fn what_a_run_without_a_limit_takes_is_no_verdict_on_a_card() {
         for point in &points {
             let fits =
                 point.values[0].parse::<u64>().unwrap() << 30 <= cards()[point.card].usable_bytes;
-            assert_eq!(point.verdict == Verdict::Fits, fits, "{point:?}");
+            assert_eq!(point.outcome == Outcome::Fits, fits, "{point:?}");
         }
     }
     let mut machine = Workspaces { cards: cards(), runs: 0 };
@@ -192,7 +192,7 @@ fn what_a_run_without_a_limit_takes_is_no_verdict_on_a_card() {
 fn a_larger_card_that_ran_out_speaks_for_smaller_ones_of_its_kind() {
     let mut machine = Workspaces { cards: cards(), runs: 0 };
     let points = matrix(&mut machine, &[vec!["100".to_owned()]], &cards()).unwrap();
-    assert!(points.iter().all(|point| point.verdict == Verdict::DoesNotFit));
+    assert!(points.iter().all(|point| point.outcome == Outcome::DoesNotFit));
     assert_eq!(machine.runs, 2, "without a limit and on the largest card");
     let how: Vec<How> = points.iter().map(|point| point.how).collect();
     assert_eq!(how, [How::Implied, How::Implied, How::Implied, How::Run]);

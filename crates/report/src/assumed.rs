@@ -1,13 +1,13 @@
 //! What rests on values that nobody knows, in words.
 
 /// The verdict of a trial, for programs.
-pub(crate) fn word(verdict: &fit::Verdict) -> &'static str {
+pub(crate) fn word(verdict: &fit::Outcome) -> &'static str {
     match verdict {
-        fit::Verdict::Fits => "fits",
-        fit::Verdict::FitsIf => "fits_if",
-        fit::Verdict::DoesNotFit => "does_not_fit",
-        fit::Verdict::Failed(_) => "script_failed",
-        fit::Verdict::NotRun => "not_run",
+        fit::Outcome::Fits => "fits",
+        fit::Outcome::FitsIf => "fits_if",
+        fit::Outcome::DoesNotFit => "does_not_fit",
+        fit::Outcome::Failed(_) => "script_failed",
+        fit::Outcome::NotRun => "not_run",
     }
 }
 

@@ -5,8 +5,19 @@ use std::path::PathBuf;
 use clap::Args;
 use report::Unfold;
 
-use super::UnfoldArguments;
+use super::{CardArguments, UnfoldArguments};
 use crate::oom::TextArguments;
+
+/// Which device of a file is meant, and where the answer goes.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FileArguments {
+    /// The device, if the file holds several [default: the one with most events]
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// Write the answer as JSON (`-` for standard output, instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
 
 /// Flags of `fathom replay`.
 #[derive(Debug, Default, Args)]
@@ -21,21 +32,10 @@ pub(crate) struct ReplayArguments {
     /// Also try these settings, as in PYTORCH_CUDA_ALLOC_CONF; the verdict is about them then
     #[arg(long, value_name = "CONF")]
     pub(crate) settings: Option<String>,
-    /// On this card, e.g. `rtx3090` (see `fathom gpus`)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) gpu: Option<String>,
-    /// All memory of the card, e.g. `20GiB` for a slice of it, or `16GB` as a card is sold; without `--gpu`, any card
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-    /// What the desktop or other programs hold of it already, e.g. `2GiB`, `10%`
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) used: Option<String>,
-    /// The device, if the file holds several [default: the one with most events]
-    #[arg(long, value_name = "N")]
-    pub(crate) device: Option<u32>,
-    /// Write the answer as JSON (`-` for standard output, instead of the text)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) card: CardArguments,
+    #[command(flatten)]
+    pub(crate) source: FileArguments,
 }
 
 /// Flags of `fathom explain`.
@@ -53,12 +53,8 @@ pub(crate) struct ExplainArguments {
     /// out-of-memory message or a memory table; `-` reads standard input
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The device, if the file holds several [default: the one with most events]
-    #[arg(long, value_name = "N")]
-    pub(crate) device: Option<u32>,
-    /// Write the answer as JSON (`-` for standard output, instead of the text)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: FileArguments,
     /// Write it as a memory snapshot, which pytorch.org/memory_viz opens
     #[arg(long, value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
@@ -96,12 +92,8 @@ pub(crate) struct DiffArguments {
     pub(crate) a: PathBuf,
     /// After
     pub(crate) b: PathBuf,
-    /// The device, if a file holds several [default: the one with most events]
-    #[arg(long, value_name = "N")]
-    pub(crate) device: Option<u32>,
-    /// Write the answer as JSON (`-` for standard output, instead of the text)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: FileArguments,
     /// Write it as Markdown, for a pull request
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,

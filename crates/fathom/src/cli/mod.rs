@@ -64,6 +64,20 @@ pub(crate) enum Command {
     Man,
 }
 
+/// Which card is meant; `card.rs` understands it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct CardArguments {
+    /// The card, e.g. `rtx3090`, `a100-80g` (see `fathom gpus`)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gpu: Option<String>,
+    /// All memory of the card, e.g. `20GiB` for a slice of it, or `16GB` as a card is sold; without `--gpu`, any card
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// What the desktop or other programs hold of it already, e.g. `2GiB`, `10%`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) used: Option<String>,
+}
+
 /// What a report shows in full.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Show in full")]

@@ -4,26 +4,21 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::UnfoldArguments;
+use super::{CardArguments, UnfoldArguments};
 
 /// Flags of `fathom run`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
+Without `--gpu` and `--memory`, memory is unlimited.
+
 Exit codes: 0 fits, 1 does not fit or has grown, 2 bad usage or input, or an output that cannot be written,
 3 the script failed by itself, 4 unfinished: a signal or the timeout ended it first.
 
 Example:
   fathom run --gpu rtx3090 -- python train.py --batch-size 64")]
 pub(crate) struct RunArguments {
-    /// The card, e.g. `rtx3090`, `a100-80g` (see `fathom gpus`); without one, memory is unlimited
-    #[arg(long, value_name = "NAME")]
-    pub(crate) gpu: Option<String>,
-    /// All memory of the card, e.g. `20GiB` for a slice of it, or `16GB` as a card is sold; without `--gpu`, any card
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-    /// What the desktop or other programs hold of it already, e.g. `2GiB`, `10%`
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) used: Option<String>,
+    #[command(flatten)]
+    pub(crate) card: CardArguments,
     /// Stop after this many optimizer steps; 0 lets the script end by itself [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) steps: Option<u64>,

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::CardArguments;
+
 /// Flags that trials share.
 #[derive(Debug, Default, Args)]
 pub(crate) struct TrialArguments {
@@ -48,15 +50,8 @@ cannot be written, 3 the script failed by itself, 4 unfinished: a signal ended t
 Example:
   fathom fit --gpu rtx3090 --vary batch-size=32,16 -- python train.py --batch-size 64")]
 pub(crate) struct FitArguments {
-    /// The card, e.g. `rtx3090`
-    #[arg(long, value_name = "NAME")]
-    pub(crate) gpu: Option<String>,
-    /// All memory of the card, e.g. `20GiB` for a slice of it, or `16GB` as a card is sold; without `--gpu`, any card
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-    /// What the desktop or other programs hold of it already, e.g. `2GiB`, `10%`
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) used: Option<String>,
+    #[command(flatten)]
+    pub(crate) card: CardArguments,
     /// Try only these levers, e.g. `checkpoint,amp-bf16`
     #[arg(long = "try", value_name = "LEVER,…", value_delimiter = ',')]
     pub(crate) levers: Vec<String>,

@@ -27,17 +27,17 @@ const SIDES: &str = "compare recordings, memory snapshots, folders that `fathom 
 
 /// Compares two runs; 0 if there is an answer.
 pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
-    for to in [&arguments.json, &arguments.markdown, &arguments.page].into_iter().flatten() {
+    for to in [&arguments.source.json, &arguments.markdown, &arguments.page].into_iter().flatten() {
         [&arguments.a, &arguments.b].into_iter().try_for_each(|from| refuse_same(from, to))?;
     }
     let mut outputs = Outputs::check(&[
-        ("--json", arguments.json.as_deref()),
+        ("--json", arguments.source.json.as_deref()),
         ("--markdown", arguments.markdown.as_deref()),
         ("--page", arguments.page.as_deref()),
     ])?;
     let is_page = arguments.page.is_some();
-    let a = shown(&arguments.a, arguments.device, is_page)?;
-    let b = shown(&arguments.b, arguments.device, is_page)?;
+    let a = shown(&arguments.a, arguments.source.device, is_page)?;
+    let b = shown(&arguments.b, arguments.source.device, is_page)?;
     let difference = diff::compare(&a.side, &b.side);
     let json = report::diff::json(&difference);
     if let Some(path) = &arguments.page
@@ -48,7 +48,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
     if let Some(path) = &arguments.markdown {
         outputs.file(path, report::diff::markdown(&difference));
     }
-    if outputs.json(arguments.json.as_deref(), || json) {
+    if outputs.json(arguments.source.json.as_deref(), || json) {
         outputs.print(&report::diff::terminal(&difference, Palette::coloured(), arguments.all));
     }
     Ok(outputs.finish(0))

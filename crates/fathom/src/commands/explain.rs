@@ -22,7 +22,7 @@ use crate::outputs::Outputs;
 /// answer. Texts are explained together: a log and a table may be about one card.
 pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     let mut outputs = Outputs::check(&[
-        ("--json", arguments.json.as_deref()),
+        ("--json", arguments.source.json.as_deref()),
         ("--snapshot", arguments.snapshot.as_deref()),
     ])?;
     let mut texts = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
         match load::load_any(file)? {
             Loaded::Text(text) => texts.push((file.display().to_string(), text)),
             Loaded::Recordings(recordings) => {
-                recorded.push((file, load::choose(recordings, file, arguments.device)?));
+                recorded.push((file, load::choose(recordings, file, arguments.source.device)?));
             }
         }
     }
@@ -59,14 +59,14 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     if is_any_recorded {
         outputs.print("\n");
     }
-    oom::explain(&texts, &arguments.texts, arguments.json.as_deref(), &mut outputs)?;
+    oom::explain(&texts, &arguments.texts, arguments.source.json.as_deref(), &mut outputs)?;
     Ok(outputs.finish(0))
 }
 
 /// Flags that make no sense for what the files turned out to be.
 fn check(arguments: &ExplainArguments, texts: usize, recorded: usize) -> Result<()> {
     let answers = recorded + usize::from(texts != 0);
-    if 1 < answers && (arguments.json.is_some() || arguments.snapshot.is_some()) {
+    if 1 < answers && (arguments.source.json.is_some() || arguments.snapshot.is_some()) {
         let message = format!("{answers} answers cannot be written to one file");
         return Err(Hinted::error(message, "name one recording, one snapshot, or texts alone"));
     }
@@ -108,7 +108,7 @@ pub(crate) fn explanation(recording: Recording, file: &Path, wants: Wants) -> Re
 }
 
 fn show(explanation: &Explanation, arguments: &ExplainArguments, outputs: &mut Outputs) {
-    if outputs.json(arguments.json.as_deref(), || report::explain_json(explanation)) {
+    if outputs.json(arguments.source.json.as_deref(), || report::explain_json(explanation)) {
         outputs.print(&report::explain(explanation, Palette::coloured(), &arguments.unfold()));
     }
 }

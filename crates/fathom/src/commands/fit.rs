@@ -60,7 +60,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     let answer = search(&mut bench, &wish)?;
     let unfinished = bench.runner.unfinished(began);
     let is_open = answer.chosen.is_none() && !answer.as_it_is.fits() && unfinished.is_none();
-    if !wish.allow_training && is_open && answer.baseline.verdict.fits() {
+    if !wish.allow_training && is_open && answer.baseline.outcome.fits() {
         notes.push("levers that change the training were not tried: `--allow training`".to_owned());
     }
     notes.extend(bench.runner.counts.notes());

@@ -8,7 +8,7 @@ use recording::{BlockState, Event, Recording};
 use report::Palette;
 use report::replay::{Contradiction, Difference, Ideal, Replay};
 
-use crate::card::{Meant, Said};
+use crate::card::Meant;
 use crate::cli::ReplayArguments;
 use crate::error::Hinted;
 use crate::load;
@@ -17,11 +17,11 @@ use study::settings_trials::{self, Candidate, Trial};
 
 /// Replays a file under its own settings and under others; 1 if it differs or does not fit.
 pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
-    let asked_card = card(arguments)?;
-    let mut outputs = Outputs::check(&[("--json", arguments.json.as_deref())])?;
+    let asked_card = arguments.card.meant()?;
+    let mut outputs = Outputs::check(&[("--json", arguments.source.json.as_deref())])?;
     let recordings = load::load(&arguments.file)?;
     let devices = recordings.iter().map(|recording| recording.about.device).collect();
-    let recording = load::choose(recordings, &arguments.file, arguments.device)?;
+    let recording = load::choose(recordings, &arguments.file, arguments.source.device)?;
     load::need_trace(&recording, &arguments.file)?;
     let own = settings_of(&recording, &arguments.file)?;
     let asked = asked(arguments.settings.as_deref(), &own)?;
@@ -70,12 +70,6 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
     }
     show(&replay, arguments, &mut outputs);
     Ok(outputs.finish(replay.exit_code))
-}
-
-/// The card that was asked for.
-fn card(arguments: &ReplayArguments) -> Result<Option<Meant>> {
-    let ReplayArguments { gpu, memory, used, .. } = arguments;
-    Said { gpu: gpu.as_deref(), memory: memory.as_deref(), used: used.as_deref() }.meant()
 }
 
 /// Asks about another card than the recorded one. A card by its name has a context of its own; any other
@@ -181,7 +175,7 @@ fn is_same(one: &Settings, other: &Settings) -> bool {
 }
 
 fn show(replay: &Replay, arguments: &ReplayArguments, outputs: &mut Outputs) {
-    if outputs.json(arguments.json.as_deref(), || report::replay::json(replay)) {
+    if outputs.json(arguments.source.json.as_deref(), || report::replay::json(replay)) {
         outputs.print(&report::replay::terminal(replay, Palette::coloured()));
     }
 }

@@ -4,16 +4,14 @@ use std::time::Instant;
 
 use anyhow::Result;
 use fit::largest::Search;
-use fit::{Target, Verdict, grid};
+use fit::scaling::{self, Causes};
+use fit::{Outcome, Target, grid};
 use report::Palette;
 use report::sweep::{Row, Sweep, SweptCard};
 
-use crate::along::{fewest, scaling};
 use crate::cache;
-use crate::card::Said;
-use crate::cli::SweepArguments;
+use crate::cli::{CardArguments, SweepArguments};
 use crate::error::Hinted;
-use crate::growth;
 use crate::outcome::UNFINISHED;
 use crate::outputs::Outputs;
 use crate::progress::Progress;
@@ -65,10 +63,9 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
             ));
         }
     }
-    answer.scaling = scaling(&answer);
-    answer.fewest = fewest(&answer);
+    along_knobs(&mut answer);
     if arguments.causes && runner.unfinished(began).is_none() {
-        growth::add_causes(&mut answer, &mut runner)?;
+        add_causes(&mut answer, &mut runner)?;
     }
     (answer.run, answer.remembered) = (runner.counts.run, runner.counts.remembered);
     answer.wall_seconds = began.elapsed().as_secs_f64();
@@ -84,9 +81,38 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     Ok(outputs.finish(exit_code(&answer)))
 }
 
+/// How the peak grows with each knob, and the smallest world that fits.
+fn along_knobs(answer: &mut Sweep) {
+    let names: Vec<&str> = answer.knobs.iter().map(|knob| knob.name.as_str()).collect();
+    let each = names.iter().enumerate();
+    let scaling = each.filter_map(|(at, knob)| scaling::of_peak(knob, at, &answer.points));
+    let worlds = names.iter().position(|name| *name == WORLD_SIZE);
+    let fewest = worlds.map(|at| scaling::fewest(&names, at, &answer.points));
+    (answer.scaling, answer.fewest) = (scaling.collect(), fewest.unwrap_or_default());
+}
+
+/// Runs a few values of each knob again with the recorder, the other knobs as in the first run: how causes grow is
+/// measured, never assumed.
+fn add_causes(answer: &mut Sweep, runner: &mut OnPhantom) -> Result<()> {
+    for (at, knob) in answer.knobs.iter().enumerate() {
+        let values = scaling::values_to_record(at, &answer.points);
+        let runs = runner.record_each(&values)?;
+        let of_run = |(values, run): (&Vec<String>, study::Run)| -> Option<Causes> {
+            let anatomy = run.anatomy()?;
+            let whole = anatomy.allocated_peak.allocated;
+            Some((values[at].parse().ok()?, diagnose::bytes_by_cause(anatomy), whole))
+        };
+        let line: Vec<Causes> = values.iter().zip(runs).filter_map(of_run).collect();
+        let after = answer.scaling.iter().rposition(|scaling| scaling.knob == knob.name);
+        let place = after.map_or(answer.scaling.len(), |index| index + 1);
+        answer.scaling.splice(place..place, scaling::of_causes(&knob.name, &line));
+    }
+    Ok(())
+}
+
 fn exit_code(answer: &Sweep) -> u8 {
-    let failed = |point: &grid::Point| matches!(point.verdict, Verdict::Failed(_));
-    let mut ran = answer.points.iter().filter(|point| point.verdict != Verdict::NotRun).peekable();
+    let failed = |point: &grid::Point| matches!(point.outcome, Outcome::Failed(_));
+    let mut ran = answer.points.iter().filter(|point| point.outcome != Outcome::NotRun).peekable();
     match () {
         () if answer.unfinished.is_some() => UNFINISHED as u8,
         () if ran.peek().is_some() && ran.all(failed) => 3,
@@ -121,8 +147,8 @@ fn cards(arguments: &SweepArguments) -> Result<(Vec<gpus::Card>, Vec<String>)> {
     let (mut cards, mut notes) = (Vec::new(), Vec::new());
     for (gpu, memory) in said {
         let text = |text: &'_ String| text.trim().to_owned();
-        let (gpu, memory) = (gpu.map(text), memory.map(text));
-        let said = Said { gpu: gpu.as_deref(), memory: memory.as_deref(), used: used.as_deref() };
+        let said =
+            CardArguments { gpu: gpu.map(text), memory: memory.map(text), used: used.clone() };
         if let Some(meant) = said.meant()? {
             cards.push(meant.card);
             notes.extend(meant.notes);
@@ -249,7 +275,7 @@ fn search(
 fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
     let mut notes = Vec::new();
     let fits: Vec<_> =
-        answer.points.iter().filter(|point| point.verdict.fits() && point.card == 0).collect();
+        answer.points.iter().filter(|point| point.outcome.fits() && point.card == 0).collect();
     let is_flat = 1 < fits.len() && fits.iter().all(|point| point.peaks == fits[0].peaks);
     if is_flat {
         let names: Vec<&str> = answer.knobs.iter().map(|knob| knob.name.as_str()).collect();
@@ -258,11 +284,11 @@ fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
             names.join(", ")
         ));
     }
-    if let Some(Verdict::Failed(why)) = answer
+    if let Some(Outcome::Failed(why)) = answer
         .points
         .iter()
-        .map(|point| &point.verdict)
-        .find(|verdict| matches!(verdict, Verdict::Failed(_)))
+        .map(|point| &point.outcome)
+        .find(|outcome| matches!(outcome, Outcome::Failed(_)))
     {
         notes.push(format!("a trial failed by itself: {why}"));
     }

@@ -1,7 +1,7 @@
 //! What a run says: as an answer to a trial, and whether it is one to be remembered.
 
-use fit::{Measured, Peaks, Verdict};
-use study::{RestsOn, Run};
+use fit::{Measured, Outcome, Peaks};
+use study::{RestsOn, Run, Verdict};
 
 use crate::cache::{Cache, Counts, How};
 use crate::outcome;
@@ -12,7 +12,7 @@ const SHOWN_LINES: usize = 6;
 
 /// Remembers a trial that came to an answer by itself: neither a signal nor its time ended it.
 pub(super) fn keep(cache: &Cache, key: &str, job: &Job, run: &Run, counts: &mut Counts) {
-    let is_answer = matches!(run.verdict, study::Verdict::Fits | study::Verdict::DoesNotFit);
+    let is_answer = matches!(run.verdict, Verdict::Fits | Verdict::DoesNotFit);
     // What cannot be read now could not be read then.
     let is_whole = run.unfinished.is_none() && outcome::unread(&job.folder).is_empty();
     let how = How { seconds: run.wall_seconds, has_failed: run.failure.is_some() };
@@ -22,7 +22,7 @@ pub(super) fn keep(cache: &Cache, key: &str, job: &Job, run: &Run, counts: &mut 
             counts.unshared += 1;
             counts.note(why);
         }
-        None => counts.unshared += usize::from(run.verdict != study::Verdict::Interrupted),
+        None => counts.unshared += usize::from(run.verdict != Verdict::Interrupted),
     }
 }
 
@@ -33,23 +33,23 @@ pub(super) fn measured(job: &Job, run: &Run) -> Measured {
         reserved: peak.beside_context(),
         device: peak.device_bytes,
     });
-    let verdict = match (run.verdict, &run.peak) {
-        (study::Verdict::Fits, Some(_)) => Verdict::Fits,
-        (study::Verdict::Fits, None) => Verdict::Failed("it did not use the card".to_owned()),
+    let outcome = match (run.verdict, &run.peak) {
+        (Verdict::Fits, Some(_)) => Outcome::Fits,
+        (Verdict::Fits, None) => Outcome::Failed("it did not use the card".to_owned()),
         // A trial has no baseline: none grew.
-        (study::Verdict::DoesNotFit | study::Verdict::Grew, _) => Verdict::DoesNotFit,
-        (study::Verdict::Interrupted, _) => Verdict::NotRun,
-        (study::Verdict::ScriptFailed | study::Verdict::TimedOut, _) => {
+        (Verdict::DoesNotFit | Verdict::Grew, _) => Outcome::DoesNotFit,
+        (Verdict::Interrupted, _) => Outcome::NotRun,
+        (Verdict::ScriptFailed | Verdict::TimedOut, _) => {
             let why = run.failure.clone().unwrap_or_default();
-            Verdict::Failed(format!("{why}\n{}", job.last_lines(SHOWN_LINES)).trim_end().to_owned())
+            Outcome::Failed(format!("{why}\n{}", job.last_lines(SHOWN_LINES)).trim_end().to_owned())
         }
     };
-    Measured { verdict, peaks }
+    Measured { outcome, peaks }
 }
 
 /// An answer with what it rests on: `most` are the peaks with the most that unknown values can give.
 pub(super) fn qualified(least: Measured, run: &Run, most: Option<&Peaks>) -> Measured {
-    if least.verdict != Verdict::Fits {
+    if least.outcome != Outcome::Fits {
         return least;
     }
     match (run.rests_on(), most) {
@@ -63,6 +63,6 @@ pub(super) fn qualified(least: Measured, run: &Run, most: Option<&Peaks>) -> Mea
             };
             Measured { peaks, ..least }
         }
-        _ => Measured { verdict: Verdict::FitsIf, ..least },
+        _ => Measured { outcome: Outcome::FitsIf, ..least },
     }
 }

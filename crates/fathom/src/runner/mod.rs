@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use fit::{Knob, Measured, Memory, Runner, Setting, Trial, Verdict};
+use fit::{Knob, Measured, Memory, Outcome, Runner, Setting, Trial};
 use study::{Run, Unfinished};
 
 use self::answers::{keep, measured, qualified};
@@ -213,7 +213,7 @@ impl OnPhantom {
         let answer = |(index, (job, run)): (usize, (Job, Option<Run>))| {
             let Some(run) = run else { return (job, Measured::not_run()) };
             let answer = qualified(measured(&job, &run), &run, peaks.get(&index));
-            if answer.verdict == Verdict::FitsIf {
+            if answer.outcome == Outcome::FitsIf {
                 run.decisions.iter().for_each(|decision| self.counts.decided(decision.to_string()));
             }
             (job, answer)

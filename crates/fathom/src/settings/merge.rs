@@ -7,7 +7,8 @@ use contract::environment as name;
 
 use super::file::File;
 use super::{DEFAULT_STEPS, Typed};
-use crate::card::{Meant, Said};
+use crate::card::Meant;
+use crate::cli::CardArguments;
 use crate::error::Hinted;
 use crate::jobs;
 
@@ -99,12 +100,13 @@ impl Merge {
     /// The card. A name at a stronger place brings its own memory along: what a weaker place says about
     /// the memory was said of another card.
     pub(super) fn card(&mut self, flags: &Typed, file: &File) -> Result<Option<Meant>> {
-        let gpu = self.text("gpu", flags.gpu.clone(), name::GPU, file.gpu.clone());
-        let memory = self.text("memory", flags.memory.clone(), name::MEMORY, file.memory.clone());
-        let used = self.text("used", flags.used.clone(), name::USED, file.used.clone());
+        let gpu = self.text("gpu", flags.card.gpu.clone(), name::GPU, file.gpu.clone());
+        let memory =
+            self.text("memory", flags.card.memory.clone(), name::MEMORY, file.memory.clone());
+        let used = self.text("used", flags.card.used.clone(), name::USED, file.used.clone());
         let is_of_another = gpu.is_some() && self.strength("memory") < self.strength("gpu");
         let memory = memory.filter(|_| !is_of_another);
-        Said { gpu: gpu.as_deref(), memory: memory.as_deref(), used: used.as_deref() }.meant()
+        CardArguments { gpu, memory, used }.meant()
     }
 
     fn strength(&self, key: &str) -> u8 {

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::cli::{FitArguments, RunArguments, TrialArguments};
+use crate::cli::{CardArguments, FitArguments, RunArguments, TrialArguments};
 
 /// Settings as they were typed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Typed {
-    pub(crate) gpu: Option<String>,
-    pub(crate) memory: Option<String>,
-    pub(crate) used: Option<String>,
+    pub(crate) card: CardArguments,
     pub(crate) steps: Option<u64>,
     pub(crate) timeout: Option<u64>,
     pub(crate) budget: Option<String>,
@@ -28,9 +26,7 @@ pub(crate) struct Typed {
 impl From<&RunArguments> for Typed {
     fn from(flags: &RunArguments) -> Typed {
         Typed {
-            gpu: flags.gpu.clone(),
-            memory: flags.memory.clone(),
-            used: flags.used.clone(),
+            card: flags.card.clone(),
             steps: flags.steps,
             timeout: flags.timeout,
             budget: flags.budget.clone(),
@@ -60,11 +56,6 @@ impl From<&TrialArguments> for Typed {
 
 impl From<&FitArguments> for Typed {
     fn from(flags: &FitArguments) -> Typed {
-        Typed {
-            gpu: flags.gpu.clone(),
-            memory: flags.memory.clone(),
-            used: flags.used.clone(),
-            ..Typed::from(&flags.trial)
-        }
+        Typed { card: flags.card.clone(), ..Typed::from(&flags.trial) }
     }
 }

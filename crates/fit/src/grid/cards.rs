@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::{How, Needs, Point};
-use crate::trial::{Measured, Memory, Runner, Target, Trial, Verdict, verdict_for};
+use crate::trial::{Measured, Memory, Outcome, Runner, Target, Trial, verdict_for};
 
 /// A combination and a card, by their indices.
 type Place = (usize, usize);
@@ -51,20 +51,20 @@ impl Verdicts<'_> {
         let mut known = BTreeMap::new();
         for (at, (need, how)) in self.needs.iter().enumerate() {
             for &card in self.of_kind {
-                if let Some(verdict) = verdict_for(&self.cards[card], need) {
-                    known.insert((at, card), self.point((at, card), verdict, *how));
+                if let Some(outcome) = verdict_for(&self.cards[card], need) {
+                    known.insert((at, card), self.point((at, card), outcome, *how));
                 }
             }
         }
         known
     }
 
-    fn point(&self, (at, card): Place, verdict: Verdict, how: How) -> Point {
-        let Measured { verdict: without, peaks } = &self.needs[at].0;
+    fn point(&self, (at, card): Place, outcome: Outcome, how: How) -> Point {
+        let Measured { outcome: without, peaks } = &self.needs[at].0;
         let (values, peaks) = (self.combinations[at].clone(), *peaks);
-        let was_run = !self.is_predicted(at) && *without != Verdict::NotRun;
+        let was_run = !self.is_predicted(at) && *without != Outcome::NotRun;
         let unlimited = was_run.then_some(peaks);
-        Point { values, card, verdict, peaks, unlimited, how, is_cut_short: false }
+        Point { values, card, outcome, peaks, unlimited, how, is_cut_short: false }
     }
 
     /// The largest card without a verdict, of each combination that need not wait for a lighter one.
@@ -84,11 +84,11 @@ impl Verdicts<'_> {
 
     /// Takes down what a card said, and what follows from it.
     fn enter(&self, known: &mut BTreeMap<Place, Point>, place: Place, measured: Measured) {
-        let mut point = self.point(place, measured.verdict, How::Run);
-        if point.verdict.fits() {
+        let mut point = self.point(place, measured.outcome, How::Run);
+        if point.outcome.fits() {
             point.peaks = measured.peaks;
         }
-        let ran_out = point.verdict == Verdict::DoesNotFit;
+        let ran_out = point.outcome == Outcome::DoesNotFit;
         known.insert(place, point);
         if !ran_out {
             return;
@@ -102,7 +102,7 @@ impl Verdicts<'_> {
             let is_no_larger =
                 |other: &&usize| self.cards[**other].usable_bytes <= self.cards[card].usable_bytes;
             for &card in self.of_kind.iter().filter(is_no_larger) {
-                let point = || self.point((at, card), Verdict::DoesNotFit, how);
+                let point = || self.point((at, card), Outcome::DoesNotFit, how);
                 known.entry((at, card)).or_insert_with(point);
             }
         }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::cards::Verdicts;
 use crate::law::Law;
-use crate::trial::{Measured, Memory, Runner, Target, Trial, Verdict};
+use crate::trial::{Measured, Memory, Outcome, Runner, Target, Trial};
 use anatomy::Peaks;
 
 /// A law is fitted along knobs with at least this many values.
@@ -41,7 +41,7 @@ pub struct Point {
     /// The card, by its index.
     pub card: usize,
     /// Fits or not.
-    pub verdict: Verdict,
+    pub outcome: Outcome,
     /// On this card if it was run itself and fits, else without a limit.
     pub peaks: Peaks,
     /// Without a limit, if that was run.
@@ -55,7 +55,7 @@ pub struct Point {
 impl Point {
     /// Whether the peaks are those of a run, or a law's: of what was not run nothing is known.
     pub fn is_known(&self) -> bool {
-        self.verdict != Verdict::NotRun || self.unlimited.is_some()
+        self.outcome != Outcome::NotRun || self.unlimited.is_some()
     }
 }
 
@@ -160,11 +160,11 @@ fn needs<R: Runner>(
         (0..combinations.len()).filter(|index| !predicted.contains_key(index)).collect();
     run(&mut known, &rest)?;
     // What holds for the runs that a law goes through holds for what it predicts.
-    let is_assumed = known.values().any(|measured| measured.verdict == Verdict::FitsIf);
-    let fits = if is_assumed { Verdict::FitsIf } else { Verdict::Fits };
+    let is_assumed = known.values().any(|measured| measured.outcome == Outcome::FitsIf);
+    let fits = if is_assumed { Outcome::FitsIf } else { Outcome::Fits };
     let of = |index: usize| match known.remove(&index) {
         Some(measured) => (measured, How::Run),
-        None => (Measured { verdict: fits.clone(), peaks: predicted[&index] }, How::Predicted),
+        None => (Measured { outcome: fits.clone(), peaks: predicted[&index] }, How::Predicted),
     };
     Ok((0..combinations.len()).map(of).collect())
 }
@@ -207,7 +207,7 @@ fn guesses(
     let ran: Vec<(i64, Peaks)> = line
         .iter()
         .filter_map(|index| known.get(index).map(|measured| (number(*index), measured)))
-        .filter(|(_, measured)| measured.verdict.fits())
+        .filter(|(_, measured)| measured.outcome.fits())
         .map(|(x, measured)| (x, measured.peaks))
         .collect();
     let law = |of: fn(&Peaks) -> u64| {

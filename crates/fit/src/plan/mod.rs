@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use self::tries::Search;
 use crate::checkpoint::Step;
 use crate::lever::{Label, Lever, OFFLOAD};
-use crate::trial::{Measured, Target, Verdict, verdict_for};
+use crate::trial::{Measured, Outcome, Target, verdict_for};
 use anatomy::Peaks;
 
 /// What a lever said when it was tried.
@@ -120,7 +120,7 @@ pub struct Plan {
     /// Measured: on the card if that was needed to decide, else without a limit.
     pub peaks: Peaks,
     /// Whether it fits the card.
-    pub verdict: Verdict,
+    pub outcome: Outcome,
     /// Time of a step, compared with the script as it is; modelled from counted operations and bytes and
     /// the card's speeds.
     pub cost_ratio: f64,
@@ -135,7 +135,7 @@ pub struct Answer {
     /// The script as it is.
     pub baseline: Measured,
     /// Whether that fits the card.
-    pub as_it_is: Verdict,
+    pub as_it_is: Outcome,
     /// Causes of its peak, if it does not.
     pub causes: Vec<Cause>,
     /// In the order in which they would be chosen.
@@ -154,21 +154,21 @@ pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
     let mut search = Search::new(bench, wish, baseline.peaks);
     let decided = verdict_for(&wish.card, &baseline);
     let as_it_is = match decided {
-        Some(verdict) => verdict,
+        Some(outcome) => outcome,
         None => {
             let on_card = search.bench.on_card(&[Vec::new()])?.swap_remove(0);
-            if on_card.verdict.fits() {
+            if on_card.outcome.fits() {
                 baseline = on_card.clone();
             }
-            on_card.verdict
+            on_card.outcome
         }
     };
-    if !as_it_is.fits() && baseline.verdict.fits() {
+    if !as_it_is.fits() && baseline.outcome.fits() {
         search.stages()?;
     }
     let Search { mut plans, refused, look, .. } = search;
     plans.sort_by(order);
-    let chosen = plans.iter().position(|plan| plan.verdict.fits());
+    let chosen = plans.iter().position(|plan| plan.outcome.fits());
     let lowest = |index: &usize| plans[*index].peaks.reserved;
     let tightest = (0..plans.len()).min_by_key(lowest);
     let not_applicable = refused;
@@ -214,8 +214,8 @@ mod tests {
 
     fn plan(levers: &[Lever], label: Label, cost_ratio: f64) -> Plan {
         let (levers, peaks) = (levers.to_vec(), Peaks::default());
-        let verdict = Verdict::Fits;
-        Plan { levers, label, peaks, verdict, cost_ratio, again: 0.0, facts: Vec::new() }
+        let outcome = Outcome::Fits;
+        Plan { levers, label, peaks, outcome, cost_ratio, again: 0.0, facts: Vec::new() }
     }
 
     /// Whatever a change costs, one that does less to the training comes before it.

@@ -4,7 +4,7 @@ use diagnose::remedies::Row;
 
 use super::{Bench, Fact, Look, Plan, Tried, Wish, class};
 use crate::lever::{Label, Lever, OFFLOAD, label};
-use crate::trial::{Measured, Verdict, verdict_for};
+use crate::trial::{Measured, Outcome, verdict_for};
 use anatomy::Peaks;
 
 /// A forward pass is about a third of a step: the backward pass takes two matrix products for each of its one.
@@ -97,12 +97,12 @@ impl<'a, B: Bench> Search<'a, B> {
 
     /// Whether a plan fits that goes no further than this class: later stages go further.
     pub(super) fn is_done(&self, furthest: u8) -> bool {
-        self.plans.iter().any(|plan| plan.verdict.fits() && class(plan) <= furthest)
+        self.plans.iter().any(|plan| plan.outcome.fits() && class(plan) <= furthest)
     }
 
     /// Whether exactly this was tried and fits.
     pub(super) fn did_fit(&self, levers: &[Lever]) -> bool {
-        self.plans.iter().any(|plan| plan.verdict.fits() && plan.levers == levers)
+        self.plans.iter().any(|plan| plan.outcome.fits() && plan.levers == levers)
     }
 
     /// Time of a step beside that of the script as it is: operations that are done again, what small
@@ -129,13 +129,13 @@ impl<'a, B: Bench> Search<'a, B> {
 
     /// Levers that did not take hold, and those with which the script fails: by the last one, which was added.
     fn note_refusals(&mut self, levers: &[Lever], measured: &Measured, facts: &[Fact]) {
-        match &measured.verdict {
-            Verdict::Failed(why) => {
+        match &measured.outcome {
+            Outcome::Failed(why) => {
                 let id = levers.last().map_or("", Lever::id);
                 let why = why.lines().next().unwrap_or_default();
                 self.refuse(id, &format!("the script fails with it: {why}"));
             }
-            Verdict::NotRun => {}
+            Outcome::NotRun => {}
             _ => self.note_facts(facts),
         }
     }
@@ -172,7 +172,7 @@ impl<'a, B: Bench> Search<'a, B> {
         for ((levers, result), &index) in whole.iter().zip(results).zip(&kept) {
             let Tried { measured, facts } = result;
             self.note_refusals(levers, &measured, &facts);
-            if facts.iter().any(|fact| !fact.applied) || !measured.verdict.fits() {
+            if facts.iter().any(|fact| !fact.applied) || !measured.outcome.fits() {
                 continue;
             }
             let decided = verdict_for(&self.wish.card, &measured);
@@ -184,7 +184,7 @@ impl<'a, B: Bench> Search<'a, B> {
                 levers: levers.clone(),
                 label: strongest(levers, &facts),
                 peaks: measured.peaks,
-                verdict: decided.unwrap_or(Verdict::DoesNotFit),
+                outcome: decided.unwrap_or(Outcome::DoesNotFit),
                 cost_ratio: self.cost(levers, again),
                 again,
                 facts,
@@ -194,11 +194,11 @@ impl<'a, B: Bench> Search<'a, B> {
             undecided.iter().map(|&index| tried[index].levers.clone()).collect();
         let mut not_run = Vec::new();
         for (&index, measured) in undecided.iter().zip(self.bench.on_card(&on_card)?) {
-            if measured.verdict.fits() {
+            if measured.outcome.fits() {
                 tried[index].peaks = measured.peaks;
             }
-            not_run.extend((measured.verdict == Verdict::NotRun).then_some(index));
-            tried[index].verdict = measured.verdict;
+            not_run.extend((measured.outcome == Outcome::NotRun).then_some(index));
+            tried[index].outcome = measured.outcome;
         }
         // Of these nothing is known.
         let decided = tried.into_iter().enumerate().filter(|(index, _)| !not_run.contains(index));

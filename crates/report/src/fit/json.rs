@@ -1,6 +1,6 @@
 //! `fathom.fit/1`: fields are only ever added.
 
-use ::fit::{Lever, Verdict};
+use ::fit::{Lever, Outcome};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -78,10 +78,10 @@ pub fn json(fit: &Fit) -> String {
         memory_bytes: fit.memory_bytes,
         used_bytes: fit.used_bytes,
         baseline: Baseline {
-            fits: answer.as_it_is == Verdict::Fits,
+            fits: answer.as_it_is == Outcome::Fits,
             verdict: word(&answer.as_it_is),
-            failure: match &baseline.verdict {
-                Verdict::Failed(why) => Some(why),
+            failure: match &baseline.outcome {
+                Outcome::Failed(why) => Some(why),
                 _ => None,
             },
             peak_allocated_bytes: baseline.peaks.allocated,
@@ -126,8 +126,8 @@ fn plan(fit: &Fit, plan: &::fit::plan::Plan) -> Plan {
     Plan {
         levers: plan.levers.iter().map(lever).collect(),
         label: plan.label.name(),
-        fits: plan.verdict == Verdict::Fits,
-        verdict: word(&plan.verdict),
+        fits: plan.outcome == Outcome::Fits,
+        verdict: word(&plan.outcome),
         peak_allocated_bytes: plan.peaks.allocated,
         peak_reserved_bytes: plan.peaks.reserved,
         device_bytes,

@@ -49,9 +49,9 @@ impl Fit {
 
     /// 0 a plan fits, 1 none does, 3 the script failed by itself, 4 the search was broken off.
     pub fn exit_code(&self) -> u8 {
-        match self.answer.baseline.verdict {
+        match self.answer.baseline.outcome {
             _ if self.unfinished.is_some() => 4,
-            ::fit::Verdict::Failed(_) => 3,
+            ::fit::Outcome::Failed(_) => 3,
             _ if self.answer.as_it_is.fits() || self.answer.chosen.is_some() => 0,
             _ => 1,
         }

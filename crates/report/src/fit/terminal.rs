@@ -1,7 +1,7 @@
 //! The plans as text: the verdict, the plan to take and how, then the others.
 
 use ::fit::plan::Plan;
-use ::fit::{Lever, Verdict};
+use ::fit::{Lever, Outcome};
 
 use anstyle::Style;
 
@@ -30,7 +30,7 @@ pub fn terminal(fit: &Fit, palette: Palette) -> String {
     let answer = &fit.answer;
     let mut lines = Lines::default();
     verdict(fit, palette, &mut lines);
-    if let Verdict::Failed(why) = &answer.baseline.verdict {
+    if let Outcome::Failed(why) = &answer.baseline.outcome {
         // The first line is the verdict's; the others are what the script printed last.
         lines.section(PLAIN_LABEL, "printed", why.lines().skip(1));
     }
@@ -76,18 +76,18 @@ fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
     let answer = &fit.answer;
     let memory = format!("{} with {}", fit.card, memory_text(fit.memory_bytes, fit.used_bytes));
     let base = needs(fit, answer.baseline.peaks.reserved);
-    let (style, word, sentence) = match (&answer.baseline.verdict, &answer.as_it_is, answer.chosen)
+    let (style, word, sentence) = match (&answer.baseline.outcome, &answer.as_it_is, answer.chosen)
     {
-        (Verdict::Failed(why), ..) => {
+        (Outcome::Failed(why), ..) => {
             (palette.bad, "SCRIPT FAILED", why.lines().next().unwrap_or_default().to_owned())
         }
         _ if fit.unfinished.is_some() => {
             (palette.bad, "INTERRUPTED", unfinished(fit, &memory, &base))
         }
-        (_, Verdict::Fits, _) => {
+        (_, Outcome::Fits, _) => {
             (palette.good, "FITS AS IT IS", format!("{memory}: the run needs {base}"))
         }
-        (_, Verdict::FitsIf, _) => {
+        (_, Outcome::FitsIf, _) => {
             let condition = condition(fit.unknown_places.as_deref());
             let sentence = format!("{condition}: {memory}: as it is, the run needs {base}");
             (palette.label, "FITS IF", sentence)
@@ -97,8 +97,8 @@ fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
             let new = needs(fit, plan.peaks.reserved);
             let sentence =
                 format!("{memory}: {base} as it is, without a limit; {new} with {}", name(plan));
-            match plan.verdict {
-                Verdict::FitsIf => {
+            match plan.outcome {
+                Outcome::FitsIf => {
                     let condition = condition(fit.unknown_places.as_deref());
                     (palette.label, "FITS WITH A PLAN IF", format!("{condition}: {sentence}"))
                 }
@@ -117,8 +117,8 @@ fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
 /// `by SIGINT after 40 s: 5 trials for … had ended`.
 fn unfinished(fit: &Fit, memory: &str, base: &str) -> String {
     let how = fit.unfinished.as_ref().map(study::Unfinished::how).unwrap_or_default();
-    let as_it_is = match fit.answer.baseline.verdict {
-        Verdict::NotRun => "not even the script as it is was run to its end".to_owned(),
+    let as_it_is = match fit.answer.baseline.outcome {
+        Outcome::NotRun => "not even the script as it is was run to its end".to_owned(),
         _ => format!("the run takes {base} as it is, without a limit; not all plans were tried"),
     };
     format!("{how}, {memory}: {as_it_is}")
@@ -186,8 +186,8 @@ fn table(fit: &Fit, lines: &mut Lines) {
         "plans", "needs", "headroom", "cost", "label"
     ));
     // What fits comes first, as it would be chosen; then what comes nearest.
-    let mut shown: Vec<&Plan> = plans.iter().filter(|plan| plan.verdict.fits()).collect();
-    let mut others: Vec<&Plan> = plans.iter().filter(|plan| !plan.verdict.fits()).collect();
+    let mut shown: Vec<&Plan> = plans.iter().filter(|plan| plan.outcome.fits()).collect();
+    let mut others: Vec<&Plan> = plans.iter().filter(|plan| !plan.outcome.fits()).collect();
     others.sort_by_key(|plan| plan.peaks.reserved);
     shown.extend(others);
     for plan in shown.iter().take(SHOWN) {
@@ -200,9 +200,9 @@ fn table(fit: &Fit, lines: &mut Lines) {
         let cost = format!("+{:.0} %", 100.0 * (plan.cost_ratio - 1.0));
         lines.add(&format!(
             "{:9}{:>10}  {headroom:>10}  {cost:>6}  {:20} {}",
-            match plan.verdict {
-                Verdict::Fits => "fits",
-                Verdict::FitsIf => "fits if",
+            match plan.outcome {
+                Outcome::Fits => "fits",
+                Outcome::FitsIf => "fits if",
                 _ => "",
             },
             bytes::text(needs),

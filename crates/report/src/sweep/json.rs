@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fit::Verdict;
+use fit::Outcome;
 use fit::grid::How;
 use serde::Serialize;
 
@@ -159,14 +159,14 @@ pub fn json(sweep: &Sweep) -> String {
 
 fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
     let names = sweep.knobs.iter().map(|knob| knob.name.as_str());
-    let failure = match &point.verdict {
-        Verdict::Failed(why) => Some(why.as_str()),
+    let failure = match &point.outcome {
+        Outcome::Failed(why) => Some(why.as_str()),
         _ => None,
     };
     Point {
         values: names.zip(point.values.iter().map(String::as_str)).collect(),
         gpu: &sweep.cards[point.card].name,
-        verdict: word(&point.verdict),
+        verdict: word(&point.outcome),
         failure,
         peak_allocated_bytes: point.peaks.allocated,
         peak_reserved_bytes: point.peaks.reserved,
@@ -176,7 +176,7 @@ fn point<'a>(sweep: &'a Sweep, point: &'a fit::grid::Point) -> Point<'a> {
             How::Implied => "implied",
             How::Predicted => "predicted",
         },
-        shard: sweep.shard_of(&point.values).filter(|_| point.verdict == Verdict::NotRun),
+        shard: sweep.shard_of(&point.values).filter(|_| point.outcome == Outcome::NotRun),
     }
 }
 

@@ -5,9 +5,10 @@ mod json;
 mod terminal;
 
 use anatomy::bytes;
-use fit::Verdict;
+use fit::Outcome;
 use fit::grid::Point;
 use fit::largest::Largest;
+use fit::scaling::{Fewest, Scaling};
 
 use study::Unfinished;
 
@@ -51,33 +52,6 @@ pub struct Row {
     /// The other knobs and their values.
     pub others: Vec<(String, String)>,
     pub largest: Largest,
-}
-
-/// How the allocated peak, or one of its causes, grows with a knob.
-#[derive(Clone, Debug)]
-pub struct Scaling {
-    pub knob: String,
-    /// The cause, by the id of its findings; `None` for the whole peak.
-    pub cause: Option<&'static str>,
-    /// Part of the peak at the knob's largest value, from 0 to 1.
-    pub share: f64,
-    /// `e` of `a + b·x^e`.
-    pub exponent: f64,
-    /// Whether a polynomial goes through all runs to the byte.
-    pub exact: bool,
-}
-
-/// The smallest of the worlds that were tried in which each rank's card has room.
-#[derive(Clone, Debug)]
-pub struct Fewest {
-    /// The card, as points refer to it.
-    pub card: usize,
-    /// The other knobs and their values.
-    pub others: Vec<(String, String)>,
-    /// How many cards; `None` if none of the worlds fits.
-    pub ranks: Option<u64>,
-    /// Whether that rests on what was assumed of values that nobody knows.
-    pub is_assumed: bool,
 }
 
 /// The part of the rows that this job runs; others run theirs.
@@ -138,7 +112,7 @@ impl Sweep {
     /// Rows that are not complete, of jobs that share them, with whose they are.
     fn missing(&self) -> Vec<(&[String], String)> {
         let mut rows: Vec<(&[String], String)> = Vec::new();
-        for point in self.points.iter().filter(|point| point.verdict == Verdict::NotRun) {
+        for point in self.points.iter().filter(|point| point.outcome == Outcome::NotRun) {
             let is_known = rows.iter().any(|row| row.0 == point.values.as_slice());
             rows.extend(
                 self.shard_of(&point.values)

@@ -1,6 +1,6 @@
 //! The sweep as text: the largest values, then the matrix.
 
-use fit::Verdict;
+use fit::Outcome;
 use fit::grid::{How, Point};
 
 use anstyle::Style;
@@ -180,15 +180,15 @@ fn matrix(sweep: &Sweep, palette: Palette, lines: &mut Lines) {
 }
 
 fn cell(point: &Point) -> &'static str {
-    match (&point.verdict, point.how) {
-        (Verdict::Fits, How::Run | How::Implied) => "fits",
-        (Verdict::Fits, How::Predicted) => "~fits",
-        (Verdict::FitsIf, How::Run | How::Implied) => "fits if",
-        (Verdict::FitsIf, How::Predicted) => "~fits if",
-        (Verdict::DoesNotFit, How::Run | How::Implied) => "–",
-        (Verdict::DoesNotFit, How::Predicted) => "~–",
-        (Verdict::Failed(_), _) => "failed",
-        (Verdict::NotRun, _) => "?",
+    match (&point.outcome, point.how) {
+        (Outcome::Fits, How::Run | How::Implied) => "fits",
+        (Outcome::Fits, How::Predicted) => "~fits",
+        (Outcome::FitsIf, How::Run | How::Implied) => "fits if",
+        (Outcome::FitsIf, How::Predicted) => "~fits if",
+        (Outcome::DoesNotFit, How::Run | How::Implied) => "–",
+        (Outcome::DoesNotFit, How::Predicted) => "~–",
+        (Outcome::Failed(_), _) => "failed",
+        (Outcome::NotRun, _) => "?",
     }
 }
 
@@ -199,15 +199,15 @@ mod tests {
     use fit::Peaks;
 
     /// Two knobs, one card; the verdicts of the rows in their order.
-    fn sweep(shard: Option<Shard>, verdicts: &[Verdict]) -> Sweep {
+    fn sweep(shard: Option<Shard>, verdicts: &[Outcome]) -> Sweep {
         let knob = |name: &str, values: &[&str]| Knob {
             name: name.to_owned(),
             values: values.iter().map(|value| (*value).to_owned()).collect(),
         };
-        let row = |(at, verdict): (usize, &Verdict)| Point {
+        let row = |(at, verdict): (usize, &Outcome)| Point {
             values: vec![["a", "b"][at / 3].to_owned(), ["1", "2", "3"][at % 3].to_owned()],
             card: 0,
-            verdict: verdict.clone(),
+            outcome: verdict.clone(),
             peaks: Peaks { allocated: 1 << 20, reserved: 1 << 20, device: 1 << 20 },
             unlimited: None,
             how: How::Run,
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn rows_of_other_jobs_qualify_the_answer() {
-        use Verdict::{Fits, NotRun};
+        use Outcome::{Fits, NotRun};
         let shard = Some(Shard { number: 1, count: 4 });
         let text =
             terminal(&sweep(shard, &[Fits, NotRun, Fits, NotRun, Fits, NotRun]), Palette::plain());
@@ -242,12 +242,12 @@ mod tests {
 
     #[test]
     fn a_whole_table_says_nothing_of_shards() {
-        let all = vec![Verdict::Fits; 6];
+        let all = vec![Outcome::Fits; 6];
         let shard = Some(Shard { number: 1, count: 4 });
         let [with, without] =
             [shard, None].map(|shard| terminal(&sweep(shard, &all), Palette::plain()));
         assert_eq!(with, without);
-        let cut = terminal(&sweep(None, &[Verdict::NotRun]), Palette::plain());
+        let cut = terminal(&sweep(None, &[Outcome::NotRun]), Palette::plain());
         assert!(!cut.contains("shard") && !cut.contains("PARTIAL"), "{cut}");
     }
 }
