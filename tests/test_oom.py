@@ -54,7 +54,11 @@ for step in range(3):
 """
 
 
-@pytest.fixture(scope="module", params=list(PYTHONS))
+# The newest and the oldest.
+OFTEN = ("2.15.0", "2.6.0")
+
+
+@pytest.fixture(scope="module", params=[pytest.param(each, marks=[] if each in OFTEN else pytest.mark.torches) for each in PYTHONS])
 def message(fathom, request, tmp_path_factory):
     """What a run out of memory prints, and PyTorch's counts there."""
     python = PYTHONS[request.param]
@@ -118,6 +122,11 @@ def test_the_text_is_as_always(fathom):
             shown(fathom, "63-unfolded-map-of-98-gib.txt", *dims, "--shape", "4x256x49x256x256"),
             shown(fathom, "07-torch-1.9-free-but-refused.txt"),
             shown(fathom, "40-mps-gb.txt"),
+            shown(fathom, "074-vllm-max-seq-len.txt"),
+            shown(fathom, "079-nccl-calloc.txt"),
+            shown(fathom, "085-thc-resize.txt"),
+            shown(fathom, "092-bare-killed.txt"),
+            shown(fathom, "147-request-of-two-thirds.txt"),
             shown(fathom, "51-jax-with-buffers.txt"),
             shown(fathom, "58-smi-418.txt"),
             shown(fathom, "56-memory-summary-1.4.txt"),
@@ -139,7 +148,72 @@ def test_a_claimed_shape_is_refuted_and_the_true_one_found(fathom, tmp_path):
     assert {row["dtype"]: row["bytes"] for row in claim["bytes"]}["float16/bfloat16"] == 4 * 256 * 49 * 256 * 256 * 2
     best = answer["candidates"][0]
     assert best["bytes"] == 98 << 30 and sorted(best["shape"]) == [4, 49, 256, 1024, 1024] and not answer["guessed"]
-    assert explained(fathom, log)["guessed"]
+    plain = explained(fathom, log)
+    assert plain["candidates"] == [] and not plain["guessed"]
+    asked = explained(fathom, log, "--guess")
+    assert asked["guessed"] and asked["candidates"]
+
+
+@pytest.mark.parametrize("dims", ["batch=4,channels=256,kernel=7", "batch=4,channels=256,kernel=7,side=?"])
+def test_a_side_that_nobody_gave_is_solved_for(fathom, dims):
+    text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 98.00 GiB."
+    answer = explained(fathom, "-", "--dims", dims, input=text, stdin=None)
+    best = answer["candidates"][0]
+    assert answer["solved"] and not answer["guessed"]
+    assert best["expression"] == "4 batch × 256 channels × 7² kernel × 1024² side × 2 B"
+
+
+RANKS = """
+2025-06-05 06:18:14,100 [rank1]: Traceback (most recent call last):
+2025-06-05 06:18:14,100 [rank1]:   File "/home/user/train.py", line 40, in <module>
+2025-06-05 06:18:14,100 [rank1]:     loss = model(batch)
+2025-06-05 06:18:14,100 [rank1]:   File "/opt/venv/lib/python3.11/site-packages/torch/nn/functional.py", line 9, in relu
+2025-06-05 06:18:14,100 [rank1]:     return torch.relu(input)
+2025-06-05 06:18:14,101 [rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. \
+GPU 1 has a total capacity of 23.67 GiB of which 1.00 GiB is free. Process 7 has 22.60 GiB memory in use.
+2025-06-05 06:18:13,900 [rank0]: Traceback (most recent call last):
+2025-06-05 06:18:13,900 [rank0]:   File "/home/user/train.py", line 52, in <module>
+2025-06-05 06:18:13,900 [rank0]:     optimizer.step()
+2025-06-05 06:18:13,901 [rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. \
+GPU 0 has a total capacity of 23.67 GiB of which 100.00 MiB is free. Process 8 has 23.50 GiB memory in use.
+"""
+
+
+def test_each_message_stands_under_its_rank_and_the_first_comes_first(fathom):
+    text = RANKS.replace("\\\n", "")
+    answer = explained(fathom, "-", input=text, stdin=None)
+    first, second = answer["accounts"]
+    assert (first["rank"], first["device"], second["rank"], second["device"]) == (0, 0, 1, 1)
+    assert answer["asked_at"]["file"] == "/home/user/train.py" and answer["asked_at"]["line"] == 52
+    assert answer["asked_at"]["source"] == "optimizer.step()"
+    assert second["asked_at"]["line"] == 40 and second["through"]["line"] == 9
+    assert answer["next"][-1]["command"] == "fathom fit --gpu rtx3090 -- python /home/user/train.py"
+    done = fathom.command("explain", "-", input=text, stdin=None)
+    assert done.stdout.startswith("OUT OF MEMORY  rank 0 (GPU 0), the first of 2: 512.0 MiB was tried")
+    assert "asked    /home/user/train.py:52 in <module>: optimizer.step()" in done.stdout
+    assert "rank 1 (GPU 1): 2.00 GiB was tried" in done.stdout
+
+
+def test_nvidia_smi_alone_is_answered(fathom):
+    answer = explained(fathom, "--smi", "22616MiB", "--gpu", "a10g")
+    rows = {row["name"]: row for row in answer["reconciliation"]["ledger"]}
+    assert rows["free"]["bytes"] + (22616 << 20) <= rows["card"]["bytes"] + (1 << 20)
+    most = rows["at_most_pytorch"]
+    assert most["known"] == "assumed" and 22000 << 20 < most["bytes"] < 22617 << 20
+    assert answer["next"][-1]["command"] == "fathom fit --gpu a10g -- python train.py"
+    done = fathom.command("explain", "--smi", "22616MiB")
+    assert done.returncode == 0 and "max_memory_allocated" in done.stdout and "fathom fit" in done.stdout
+
+
+def test_every_text_ends_with_a_command(fathom):
+    for path in sorted(TEXTS.glob("*.txt")):
+        answer = explained(fathom, path)
+        last = answer["next"][-1]["command"]
+        is_of_torch = answer["memory"] in ("device", "unified") and answer["cause"] != "not_memory"
+        kinds = ("framework", "server", "jax", "tensorflow", "host")
+        if is_of_torch and answer["accounts"][0]["kind"] not in kinds:
+            assert last.startswith("fathom fit"), path.name
+        assert last, path.name
 
 
 def test_figures_are_brought_together(fathom):

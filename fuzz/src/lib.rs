@@ -17,7 +17,10 @@ pub fn pickle(bytes: &[u8]) {
     let written = snapshot::write(&read);
     let again = snapshot::read(&written).expect("what was written is read");
     assert!(snapshot::write(&again) == written, "what was written is written again");
-    snapshot::to_recordings(&read).iter().for_each(play);
+    for (recording, clues) in snapshot::with_clues(&read) {
+        play(&recording);
+        play(&infer::infer(recording, &clues, &infer::NoSources));
+    }
 }
 
 /// The readers of recordings: text and file. What is read is written and read again, the same.
@@ -76,7 +79,14 @@ fn weigh(recording: &Recording, settings: &Settings) {
 pub fn oom(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let dims = [oom::Dim { name: "batch".to_owned(), value: 4 }];
+    let unknown = oom::Dim { name: "side".to_owned(), value: oom::Dim::UNKNOWN };
     for account in oom::read(&text) {
+        drop(account.family.steps(&account));
+        if let Some(calls) = &account.traceback {
+            let own = calls.user().into_iter().chain(calls.library());
+            assert!(own.chain(&calls.frames).all(|frame| frame.file.len() <= 1600), "{text}");
+            assert!(calls.script().is_none_or(|file| file.len() <= 1600), "{text}");
+        }
         let balance = oom::weigh(&account);
         drop(oom::advise(&account, &balance));
         assert!(balance.ledger.iter().all(|row| row.amount.low <= row.amount.high), "{text}");
@@ -84,7 +94,9 @@ pub fn oom(bytes: &[u8]) {
         let asked = oom::requests(tried, account.kind);
         assert!(asked.iter().all(|range| range.low <= range.high), "{text}");
         drop(oom::refute(&oom::Shape(vec![3, 5]), &asked));
-        for candidate in oom::solve(&asked, &dims).candidates {
+        drop(oom::solve(&asked, &[dims[0].clone(), unknown.clone()]));
+        for candidate in oom::solve(&asked, &dims).candidates.into_iter().chain(oom::guess(&asked))
+        {
             assert!(asked.iter().any(|range| range.contains(candidate.bytes)), "{text}");
         }
     }

@@ -1,6 +1,9 @@
 //! What a text says about memory: one account per message or table.
 
 use crate::amount::Amount;
+use crate::cause::Cause;
+use crate::families::{Family, Memory};
+use crate::traceback::Traceback;
 
 /// What kind of message or table it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,8 +18,12 @@ pub enum Kind {
     Mps,
     /// CUDA itself refused, outside of PyTorch's allocator: no numbers.
     CudaError,
-    /// A library of NVIDIA, cuBLAS or cuDNN, got no memory: no numbers.
+    /// A library below PyTorch, as cuBLAS, cuDNN or NCCL, got no memory: hardly any numbers.
     Library,
+    /// Another framework, as Paddle or CuPy.
+    Framework,
+    /// A program that serves models, as vLLM or llama.cpp.
+    Server,
     /// Memory of the host, not of the card.
     Host,
     /// JAX and XLA.
@@ -38,6 +45,8 @@ impl Kind {
             Kind::Mps => "mps",
             Kind::CudaError => "cuda_error",
             Kind::Library => "library",
+            Kind::Framework => "framework",
+            Kind::Server => "server",
             Kind::Host => "host",
             Kind::Jax => "jax",
             Kind::TensorFlow => "tensorflow",
@@ -115,11 +124,33 @@ impl Tensor {
     }
 }
 
+/// A number that is not an amount of memory, as of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// What it counts, as JSON names it.
+    pub name: &'static str,
+    pub value: u64,
+}
+
 /// One message or table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
+    /// Who writes such messages, and what is known about them.
+    pub family: &'static Family,
     /// What it is.
     pub kind: Kind,
+    /// Whose memory it was.
+    pub memory: Memory,
+    /// Whether memory is the reason at all; some messages have other reasons too.
+    pub sure: bool,
+    /// The reason that the words say, whatever the numbers.
+    pub cause: Option<Cause>,
+    /// The rank whose line it is.
+    pub rank: Option<u32>,
+    /// When it was written, as digits that sort; only to be compared within one log.
+    pub time: Option<String>,
+    /// The calls that led to it, where the text shows them.
+    pub traceback: Option<Traceback>,
     /// The line it begins in, from 1.
     pub line: usize,
     /// How often the text says the same.
@@ -131,6 +162,7 @@ pub struct Account {
     /// The library or function that failed; empty if the text does not say.
     pub who: String,
     pub figures: Figures,
+    pub counts: Vec<Count>,
     /// Processes it lists.
     pub processes: Vec<Process>,
     /// A tensor it names.
@@ -154,15 +186,23 @@ pub enum Advised {
 
 impl Account {
     /// An account without numbers.
-    pub(crate) fn new(kind: Kind, line: usize) -> Account {
+    pub(crate) fn new(family: &'static Family, line: usize) -> Account {
         Account {
-            kind,
+            family,
+            kind: family.kind,
+            memory: family.memory,
+            sure: true,
+            cause: None,
+            rank: None,
+            time: None,
+            traceback: None,
             line,
             times: 1,
             device: None,
             card: String::new(),
             who: String::new(),
             figures: Figures::default(),
+            counts: Vec::new(),
             processes: Vec::new(),
             tensor: None,
             advises: Vec::new(),
@@ -171,21 +211,35 @@ impl Account {
 
     /// Whether both say the same, wherever they stand.
     pub(crate) fn says_the_same(&self, other: &Account) -> bool {
-        let Account {
-            line: _,
-            times: _,
-            kind,
-            device,
-            card,
-            who,
-            figures,
-            processes,
-            tensor,
-            advises,
-        } = self;
-        (kind, device, card, who) == (&other.kind, &other.device, &other.card, &other.who)
-            && (figures, processes, tensor) == (&other.figures, &other.processes, &other.tensor)
-            && advises == &other.advises
+        let place = |account: &Account| (account.device, account.rank);
+        let whose = |account: &Account| (account.kind, account.memory, account.cause);
+        self.family == other.family
+            && place(self) == place(other)
+            && whose(self) == whose(other)
+            && (&self.card, &self.who) == (&other.card, &other.who)
+            && (&self.figures, &self.counts) == (&other.figures, &other.counts)
+            && (&self.processes, &self.tensor) == (&other.processes, &other.tensor)
+            && self.advises == other.advises
+    }
+
+    /// Whether the other tells more about the same request, as an allocator below does.
+    pub(crate) fn goes_on_in(&self, other: &Account) -> bool {
+        let alone = Figures { tried: self.figures.tried, ..Figures::default() };
+        self.family == other.family
+            && !self.kind.is_caching_allocator()
+            && self.figures.tried.is_some()
+            && self.figures.tried == other.figures.tried
+            && (self.device, self.rank, self.cause) == (other.device, other.rank, other.cause)
+            && self.figures == alone
+            && self.processes.is_empty()
+    }
+
+    /// Whether it has any number about memory.
+    pub fn has_numbers(&self) -> bool {
+        self.figures != Figures::default()
+            || self.tensor.is_some()
+            || !self.counts.is_empty()
+            || !self.processes.is_empty()
     }
 
     /// What was asked for: as the text says it, else the bytes of the tensor it names.

@@ -108,7 +108,8 @@ pub fn advise(account: &Account, balance: &Balance) -> Vec<Advice> {
     }
     // A limit that leaves enough room was not what stopped it.
     let can_be_limit = judge.headroom.is_none_or(|room| room.at_least(tried) != Some(true));
-    if figures.limit.is_some() && can_be_limit {
+    let has_limit = account.kind.is_caching_allocator() || account.kind == Kind::Mps;
+    if has_limit && account.cause.is_none() && figures.limit.is_some() && can_be_limit {
         let watermark = said(&[Advised::Watermark]);
         // On a Mac the memory of the machine is the end, which the text does not say.
         let reach = if account.kind == Kind::Mps { None } else { figures.free };

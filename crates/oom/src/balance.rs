@@ -4,6 +4,9 @@ use recording::Known;
 
 use crate::account::{Account, Kind};
 use crate::amount::Amount;
+pub use crate::cause::Cause;
+use crate::cause::cause;
+use crate::families::Memory;
 
 /// One row of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,46 +22,6 @@ pub struct Row {
 
 /// Rows: a total, and the parts that sum to it.
 pub type Ledger = Vec<Row>;
-
-/// The reason why memory ran out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// More was asked for than the card has.
-    LargerThanCard,
-    /// A limit stopped it, not the card.
-    Limit,
-    /// What PyTorch had reserved and not allocated would have been enough.
-    Pieces,
-    /// Without the other processes there would have been room.
-    OtherProcesses,
-    /// Tensors filled the card.
-    Full,
-    /// The card says it had room.
-    RoomWasLeft,
-    /// The message has too few numbers to tell.
-    NotTold,
-    /// It was memory of the host.
-    Host,
-    /// Nothing was refused: a table.
-    Nothing,
-}
-
-impl Cause {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cause::LargerThanCard => "larger_than_card",
-            Cause::Limit => "limit",
-            Cause::Pieces => "fragmentation",
-            Cause::OtherProcesses => "other_processes",
-            Cause::Full => "full",
-            Cause::RoomWasLeft => "room_was_left",
-            Cause::NotTold => "not_told",
-            Cause::Host => "host_memory",
-            Cause::Nothing => "nothing_refused",
-        }
-    }
-}
 
 /// An account weighed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +64,8 @@ pub fn weigh(account: &Account) -> Balance {
         Kind::Mps => on_apple(account, &mut balance),
         Kind::Smi => in_table(account, &mut balance),
         Kind::Summary => in_summary(account, &mut balance),
-        _ => {}
+        _ if account.memory == Memory::Host => in_table(account, &mut balance),
+        _ => in_pool(account, &mut balance),
     }
     balance.cause = cause(account, &balance);
     balance
@@ -229,6 +193,31 @@ fn on_apple(account: &Account, balance: &mut Balance) {
     }
 }
 
+/// Whatever others say of their pool and of the card.
+fn in_pool(account: &Account, balance: &mut Balance) {
+    let figures = &account.figures;
+    if account.cause == Some(Cause::OtherProcesses) {
+        let others = figures.capacity.zip(figures.free).and_then(|(all, free)| all.minus(free));
+        balance.others = others.map(|others| (others, Known::Measured));
+    }
+    if account.cause == Some(Cause::Cache) || account.memory == Memory::OnChip {
+        return;
+    }
+    let total = match (figures.capacity, figures.limit) {
+        (Some(capacity), _) => Some(("card", capacity)),
+        (None, limit) => limit.map(|limit| ("pool", limit)),
+    };
+    let ledger = &mut balance.ledger;
+    ledger.extend(total.map(|(name, amount)| row(name, amount, 0)));
+    ledger.extend(figures.free.map(|free| row("free", free, 1)));
+    ledger.extend(figures.allocated.map(|allocated| row("held", allocated, 1)));
+    let left = figures.free.or_else(|| figures.limit?.minus(figures.allocated?));
+    if let (None, Some(left)) = (figures.free, left) {
+        ledger.push(row("left", left, 1));
+    }
+    balance.short = left.zip(account.tried()).and_then(|(left, tried)| missing(tried, left));
+}
+
 fn in_table(account: &Account, balance: &mut Balance) {
     let figures = &account.figures;
     let ledger = &mut balance.ledger;
@@ -253,43 +242,4 @@ fn in_summary(account: &Account, balance: &mut Balance) {
     ];
     let rows = parts.iter().filter_map(|(name, amount, depth)| Some(row(name, (*amount)?, *depth)));
     balance.ledger.extend(rows);
-}
-
-fn cause(account: &Account, balance: &Balance) -> Cause {
-    let figures = &account.figures;
-    if account.kind == Kind::Host || account.who == "host" {
-        return Cause::Host;
-    }
-    let Some(tried) = account.tried().filter(|_| account.kind.is_refusal()) else {
-        return if account.kind.is_refusal() { Cause::NotTold } else { Cause::Nothing };
-    };
-    if figures.capacity.is_some_and(|capacity| capacity.at_least(tried) == Some(false)) {
-        return Cause::LargerThanCard;
-    }
-    let Some(free) = figures.free else {
-        return if figures.limit.is_some() { Cause::Limit } else { Cause::NotTold };
-    };
-    let reserved = figures.reserved.unwrap_or(Amount::exactly(0));
-    let has_room = free.at_least(tried) != Some(false);
-    if figures.limit.is_some_and(|limit| limit.at_least(reserved.plus(tried)) != Some(true))
-        && has_room
-    {
-        return Cause::Limit;
-    }
-    // Blame needs certainty: what the text rounds away is not enough for it.
-    let enough = |more: Option<Amount>| {
-        more.is_some_and(|more| free.plus(more).at_least(tried) == Some(true))
-    };
-    let others = balance.others.map(|(others, _)| others);
-    let others_have_more = others.is_some_and(|others| {
-        figures.unallocated.is_none_or(|unallocated| unallocated.high < others.low)
-    });
-    match () {
-        () if free.at_least(tried) == Some(true) => Cause::RoomWasLeft,
-        () if enough(others) && others_have_more => Cause::OtherProcesses,
-        () if enough(figures.unallocated) => Cause::Pieces,
-        () if enough(others) => Cause::OtherProcesses,
-        () if figures.allocated.is_none() => Cause::NotTold,
-        () => Cause::Full,
-    }
 }

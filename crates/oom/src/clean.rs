@@ -16,6 +16,22 @@ impl Squeezed {
     pub(crate) fn line(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at).max(1)
     }
+
+    /// Where the line of a place begins and ends.
+    pub(crate) fn around(&self, at: usize) -> (usize, usize) {
+        let line = self.line(at);
+        let start = self.starts.get(line - 1).copied().unwrap_or(0);
+        (start.min(at), self.starts.get(line).copied().unwrap_or(self.text.len()).max(at))
+    }
+}
+
+/// A line as a traceback is read: without colours and labels, its backslashes kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// That of the log, from 1; lines whose break was written as an escape share it.
+    pub(crate) number: usize,
+    pub(crate) rank: Option<u32>,
+    pub(crate) text: String,
 }
 
 /// Stands for a line break that was written as an escape: it ends a line, but is not counted as one.
@@ -58,6 +74,96 @@ pub(crate) fn plain(text: &str) -> String {
         }
     }
     plain
+}
+
+/// The lines of a log, each with its rank; those inside of a JSON text apart.
+pub(crate) fn lines(text: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (index, raw) in text.split('\n').enumerate() {
+        let plain = without_colours(raw);
+        let is_escaped = plain.contains("\\n") && plain.contains("File \\\"");
+        let plain = if is_escaped { unescaped(&plain) } else { plain };
+        for part in plain.split('\n') {
+            let text = without_labels(part).trim_end_matches(|c| !is_ink(c)).to_owned();
+            lines.push(Line { number: index + 1, rank: rank(part), text });
+        }
+    }
+    lines
+}
+
+fn without_colours(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' => skip_colour(&mut rest),
+            '\r' => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// A text of JSON, read once.
+fn unescaped(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match (c, c == '\\') {
+            (_, true) => match rest.next() {
+                Some('n') => plain.push('\n'),
+                Some('t') => plain.push(' '),
+                Some(c) => plain.push(c),
+                None => {}
+            },
+            (c, _) => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// How far into a line labels go.
+const PREFIX: usize = 200;
+
+/// The rank in front of a line: `[rank3]:`, `(VllmWorker rank=3 pid=1090)`, `[default3]:`, `Rank 3:`.
+pub(crate) fn rank(line: &str) -> Option<u32> {
+    let line = without_colours(line.get(..PREFIX).unwrap_or(line));
+    let lower = line.to_ascii_lowercase();
+    let ways =
+        ["[rank", "[rank ", "(rank ", " rank=", "(rank=", "[rank=", "[default", "rank:", "[rank: "];
+    // `[1,3]<stderr>:`, as mpirun marks job and rank.
+    let tagged = lower.trim_start().strip_prefix('[').and_then(|rest| rest.split_once("]<std"));
+    let tagged = tagged.and_then(|(tag, _)| tag.split_once(',')?.1.trim().parse().ok());
+    let labelled = ways.iter().find_map(|words| {
+        let rest = &lower[lower.find(words)? + words.len()..];
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let ends = rest[digits..].starts_with([']', ')', ' ', ',', ':']);
+        rest[..digits].parse().ok().filter(|rank| ends && *rank < 1 << 20)
+    });
+    tagged.or(labelled)
+}
+
+/// When a line was written, as digits that sort; `None` if it does not say.
+pub(crate) fn time(line: &str) -> Option<String> {
+    let line = line.get(..PREFIX).unwrap_or(line);
+    let bytes = line.as_bytes();
+    let is_time = |at: usize| {
+        bytes.get(at..at + 8).is_some_and(|word| {
+            word.iter().enumerate().all(|(index, c)| match index {
+                2 | 5 => *c == b':',
+                _ => c.is_ascii_digit(),
+            })
+        })
+    };
+    let at = (0..bytes.len().saturating_sub(7)).find(|at| is_time(*at))?;
+    let before = line.get(at.saturating_sub(11)..at).unwrap_or_default();
+    let rest = line.get(at..)?;
+    let time =
+        rest.bytes().take(15).take_while(|c| c.is_ascii_digit() || b":.,".contains(c)).count();
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let date = digits(before.rsplit(|c: char| !(c.is_ascii_digit() || "-/T ".contains(c))).next()?);
+    // A tenth of a second is later than none.
+    Some(format!("{date:0>8}{:0<12}", digits(&rest[..time])))
 }
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
@@ -131,12 +237,32 @@ fn label(line: &str) -> Option<usize> {
             let is_time = word.chars().all(|c| c.is_ascii_digit() || "-:./,+TZ".contains(c));
             (is_time && word.contains(['-', ':'])).then_some(word.len())
         }
-        _ => LEVELS.iter().find_map(|level| {
-            let start = line.get(..level.len())?;
-            let ends = !line[level.len()..].starts_with(|c: char| c.is_ascii_alphanumeric());
-            (start.eq_ignore_ascii_case(level) && ends).then_some(level.len())
+        _ => code_place(line).or_else(|| compose(line)).or_else(|| {
+            LEVELS.iter().find_map(|level| {
+                let start = line.get(..level.len())?;
+                let ends = !line[level.len()..].starts_with(|c: char| c.is_ascii_alphanumeric());
+                (start.eq_ignore_ascii_case(level) && ends).then_some(level.len())
+            })
         }),
     }
+}
+
+/// `engine.py:366] …`, as vLLM's logger writes where it is.
+fn code_place(line: &str) -> Option<usize> {
+    let word = line.split(char::is_whitespace).next()?;
+    (word.ends_with(']') && word.contains(".py:") && !word.contains('[')).then_some(word.len())
+}
+
+/// `vllm-1  | …`, as `docker compose` marks its containers, and `worker-5: [rank22]: …`.
+fn compose(line: &str) -> Option<usize> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let length = line.find(|c| !is_of_name(c)).filter(|length| *length < LABEL)?;
+    let (name, rest) = line.split_at(length);
+    let is_numbered = name.rsplit_once('-').is_some_and(|(_, number)| {
+        !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
+    });
+    let is_marked = rest.trim_start().starts_with("| ") || rest.starts_with(": [rank");
+    (is_numbered && is_marked).then_some(length)
 }
 
 #[cfg(test)]
@@ -168,6 +294,25 @@ mod tests {
     fn numbers_at_the_start_of_a_line_stay() {
         assert_eq!(squeezed("10.76 GiB total\n0 bytes free"), "10.76gibtotal0bytesfree");
         assert_eq!(squeezed("(GPU 0; 8.00 GiB"), "(gpu0;8.00gib");
+    }
+
+    #[test]
+    fn ranks_and_times_are_found_in_labels() {
+        let ranks = [
+            ("[rank3]: x", Some(3)),
+            ("(VllmWorker rank=2 pid=1090) ERROR x", Some(2)),
+            ("2024-11-20 14:37:16 [rank12]: x", Some(12)),
+            ("[default1]:x", Some(1)),
+            ("[1,5]<stderr>:x", Some(5)),
+            ("rank of the matrix is 3", None),
+            ("[3, 4] shape", None),
+        ];
+        for (line, expected) in ranks {
+            assert_eq!(rank(line), expected, "{line}");
+        }
+        assert!(time("2025-06-05 06:18:13,900 x") < time("2025-06-05 06:18:14,100 x"));
+        assert!(time("ERROR 06-05 06:18:13 [a.py:470] x") < time("ERROR 06-06 01:00:00 x"));
+        assert_eq!(time("GPU 0; 10.76 GiB"), None);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Shapes that are usual, where no dimensions are known: attention scores, logits, feature maps.
+//! Shapes that are usual, where no dimensions are known and somebody asks for guesses: attention scores, logits,
+//! feature maps.
 
 use crate::amount::Amount;
 use crate::shape::{DTYPES, Dtype, Shape};
@@ -27,7 +28,7 @@ const GIVEN: usize = 4;
 const WIDTH: u64 = 150;
 
 /// A few usual shapes of this size; none if the size says too little.
-pub(crate) fn guess(asked: &[Amount]) -> Vec<Candidate> {
+pub fn guess(asked: &[Amount]) -> Vec<Candidate> {
     let [range] = asked else { return Vec::new() };
     if range.low < 1 << 24 || range.low / WIDTH < range.high - range.low {
         return Vec::new();

@@ -10,6 +10,8 @@
 //! [`solve()`] looks for shapes of the size that was tried, [`refute`] tests a shape that was claimed,
 //! and [`reconcile()`] explains why two tools show two numbers.
 //!
+//! Who writes which message is a table of [`families`], a file each; [`traceback`] finds the line that asked.
+//!
 //! Texts round: a number is an [`Amount`], the bytes it can stand for. Whatever is said of it holds for
 //! all of them, or is said to be open.
 
@@ -20,11 +22,13 @@ pub mod account;
 pub mod advice;
 pub mod amount;
 pub mod balance;
+pub mod cause;
 mod clean;
-mod device;
-mod elsewhere;
+pub mod families;
 pub mod guess;
 mod message;
+mod missing;
+pub mod page;
 mod read;
 pub mod reconcile;
 pub mod request;
@@ -32,14 +36,18 @@ pub mod shape;
 mod smi;
 pub mod solve;
 mod summary;
+pub mod traceback;
 
-pub use account::{Account, Figures, Kind, Process, Tensor};
+pub use account::{Account, Count, Figures, Kind, Process, Tensor};
 pub use advice::{Advice, Helps, advise};
 pub use amount::Amount;
 pub use balance::{Balance, Cause, Ledger, Row, weigh};
+pub use families::{Family, Memory};
+pub use guess::guess;
 pub use read::read;
 pub use reconcile::{Reconciling, reconcile};
 pub use recording::Known;
 pub use request::requests;
 pub use shape::{DTYPES, Dtype, Refutation, Shape, refute};
 pub use solve::{Candidate, Dim, Solution, solve};
+pub use traceback::{Frame, Traceback};

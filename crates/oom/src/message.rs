@@ -1,79 +1,47 @@
-//! Out-of-memory messages in a squeezed text: where they begin, and who wrote them.
+//! Messages in a squeezed text: where they begin, whose they are, and how far they go.
 
-use crate::account::{Account, Kind};
+use crate::account::Account;
 use crate::clean::Squeezed;
-use crate::{device, elsewhere};
-
-/// What begins a message, and what it is then.
-const HEADS: [(&str, Kind); 32] = [
-    ("cudaoutofmemory", Kind::Cuda),
-    ("hipoutofmemory", Kind::Hip),
-    ("xpuoutofmemory", Kind::Xpu),
-    ("mpsbackendoutofmemory", Kind::Mps),
-    ("allocationondevice", Kind::Cuda),
-    ("triedtoallocate", Kind::Cuda),
-    ("totalcapacity;", Kind::Cuda),
-    ("cudaerror:outofmemory", Kind::CudaError),
-    ("hiperror:outofmemory", Kind::CudaError),
-    ("cudaruntimeerror(2):outofmemory", Kind::CudaError),
-    ("cuda_error_out_of_memory", Kind::CudaError),
-    ("cudaerrormemoryallocation", Kind::CudaError),
-    ("cublas_status_alloc_failed", Kind::Library),
-    ("cublas_status_not_initialized", Kind::Library),
-    ("cudnn_status_alloc_failed", Kind::Library),
-    ("cudnn_status_not_initialized", Kind::Library),
-    ("cusolver_status_alloc_failed", Kind::Library),
-    ("cusparse_status_alloc_failed", Kind::Library),
-    ("defaultcpuallocator:", Kind::Host),
-    ("unabletoallocate", Kind::Host),
-    ("insufficientsharedmemory(shm)", Kind::Host),
-    ("outofmemory:killedprocess", Kind::Host),
-    ("oom_killevent", Kind::Host),
-    ("oom-killevent", Kind::Host),
-    ("cgroupout-of-memoryhandler", Kind::Host),
-    ("nodewasrunninglowonmemory", Kind::Host),
-    ("noderunninglowonmemory", Kind::Host),
-    ("outofmemorywhiletryingtoallocate", Kind::Jax),
-    ("outofmemoryallocating", Kind::Jax),
-    ("failedtoallocaterequestfor", Kind::Jax),
-    ("ranoutofmemorytryingtoallocate", Kind::Jax),
-    ("oomwhenallocatingtensorwithshape", Kind::TensorFlow),
-];
+use crate::families::{Family, Head, Place, TABLE, Window};
 
 /// The longest message: PyTorch lists every process of the card.
 const LONGEST: usize = 4000;
 
-/// `Tried to allocate` this far behind the head belongs to it.
-const NEAR: usize = 160;
+/// What is looked at in front of a message.
+const BEFORE: usize = 600;
+
+/// Nobody reads more of them.
+const MOST: usize = 50_000;
+
+/// A head that was found.
+#[derive(Clone, Copy)]
+struct Found {
+    at: usize,
+    family: &'static Family,
+    head: &'static Head,
+}
 
 /// Every message, in order.
 pub(crate) fn read(squeezed: &Squeezed) -> Vec<Account> {
     let text = squeezed.text.as_str();
-    let heads = heads(text);
+    let heads = heads(squeezed);
     let mut accounts = Vec::new();
-    for (index, (at, head, kind)) in heads.iter().enumerate() {
-        let next = heads.get(index + 1).map_or(text.len(), |next| next.0);
-        let end = next.min(at + LONGEST).min(text.len());
+    for (index, found) in heads.iter().enumerate() {
+        let next = heads.get(index + 1).map_or(text.len(), |next| next.at);
+        let end = next.min(found.at + LONGEST).min(text.len());
         // An amount may stand before what names it: `(GPU 0; 10.76 GiB total capacity;`.
-        let begin = if *head == "totalcapacity;" { at.saturating_sub(24) } else { *at };
-        let window = &text[begin..end];
-        let mut account = Account::new(*kind, squeezed.line(*at));
-        match kind {
-            Kind::Cuda | Kind::Hip | Kind::Xpu => device::fill(&mut account, window),
-            Kind::Mps => device::fill_mps(&mut account, window),
-            Kind::Host => elsewhere::fill_host(&mut account, window),
-            Kind::Jax => elsewhere::fill_jax(&mut account, window),
-            Kind::TensorFlow => elsewhere::fill_tensorflow(&mut account, window),
-            _ => account.who = who(head),
-        }
-        // Prose uses these words too; a message has a number.
-        let is_bare = match *head {
-            "triedtoallocate" | "totalcapacity;" => true,
-            "allocationondevice" => !window.contains("wouldexceedallowedmemory"),
-            "unabletoallocate" => account.tensor.is_none(),
-            _ => false,
+        let words = found.head.words;
+        let begin = if words == "totalcapacity;" { found.at.saturating_sub(24) } else { found.at };
+        let window = Window {
+            text: &text[begin..end],
+            before: &text[begin.saturating_sub(BEFORE)..begin],
+            head: words,
         };
-        if !is_bare || account.figures.tried.is_some() || account.figures.capacity.is_some() {
+        let mut account = Account::new(found.family, squeezed.line(found.at));
+        (found.family.fill)(&mut account, &window);
+        // Prose uses these words too; a message has a number.
+        let is_bare = matches!(words, "triedtoallocate" | "totalcapacity;");
+        if !is_bare || account.figures.tried.or(account.figures.capacity).is_some() {
             accounts.push(account);
         }
     }
@@ -81,49 +49,37 @@ pub(crate) fn read(squeezed: &Squeezed) -> Vec<Account> {
 }
 
 /// Where messages begin, in order. What stands inside a message begins none.
-fn heads(text: &str) -> Vec<(usize, &'static str, Kind)> {
-    let mut found: Vec<(usize, &str, Kind)> = Vec::new();
-    for (head, kind) in HEADS {
-        found.extend(text.match_indices(head).map(|(at, _)| (at, head, kind)));
+fn heads(squeezed: &Squeezed) -> Vec<Found> {
+    let text = squeezed.text.as_str();
+    let mut all: Vec<Found> = Vec::new();
+    for family in TABLE {
+        for head in family.heads {
+            let places = text.match_indices(head.words).map(|(at, _)| Found { at, family, head });
+            all.extend(places.filter(|found| fits(squeezed, found)).take(MOST));
+        }
     }
-    found.sort_by_key(|(at, head, _)| (*at, std::cmp::Reverse(head.len())));
-    let mut heads: Vec<(usize, &str, Kind)> = Vec::new();
-    for (at, head, kind) in found {
-        let inside = heads.last().is_some_and(|(before, last, of)| {
-            let near = at - before < NEAR;
-            match head {
-                // A host or Mac message says `tried to allocate` as well.
-                "triedtoallocate" => {
-                    near && *last != "triedtoallocate" && *last != "totalcapacity;"
-                }
-                "totalcapacity;" => at - before < NEAR * 2 && of.is_caching_allocator(),
-                // `CUDA error: out of memory … Search for cudaErrorMemoryAllocation`
-                "cudaerrormemoryallocation" => near,
-                // `Detected 1 oom-kill event(s) … by the cgroup out-of-memory handler`
-                "cgroupout-of-memoryhandler" => near && last.starts_with("oom"),
-                "outofmemorywhiletryingtoallocate" => near && *last == "mpsbackendoutofmemory",
-                _ => false,
-            }
+    all.sort_by_key(|found| (found.at, std::cmp::Reverse(found.head.words.len())));
+    let mut heads: Vec<Found> = Vec::new();
+    for found in all.into_iter().take(MOST) {
+        let inside = heads.last().is_some_and(|last| {
+            let distance = found.at - last.at;
+            let overlaps = distance < last.head.words.len();
+            overlaps || (distance < found.head.near && last.head.near < found.head.near)
         });
         if !inside {
-            heads.push((at, head, kind));
+            heads.push(found);
         }
     }
     heads
 }
 
-/// The library of a status code.
-fn who(head: &str) -> String {
-    let names = [
-        ("cublas", "cuBLAS"),
-        ("cudnn", "cuDNN"),
-        ("cusolver", "cuSOLVER"),
-        ("cusparse", "cuSPARSE"),
-    ];
-    let name =
-        names.iter().find(|(start, _)| head.starts_with(start)).map_or("CUDA", |name| name.1);
-    match head.ends_with("not_initialized") {
-        true => format!("{name} (not initialized)"),
-        false => name.to_owned(),
-    }
+fn fits(squeezed: &Squeezed, found: &Found) -> bool {
+    let text = squeezed.text.as_str();
+    let (start, end) = squeezed.around(found.at);
+    let place = Place {
+        before: &text[start..found.at],
+        line: &text[found.at..end],
+        rest: &text[found.at..(found.at + LONGEST).min(text.len())],
+    };
+    (found.head.fits)(&place)
 }

@@ -69,6 +69,13 @@ pub fn reconcile(figures: &Reconciling) -> Reconciliation {
 }
 
 impl Reconciliation {
+    /// Nothing but what nvidia-smi shows, and perhaps the card.
+    pub fn is_smi_alone(&self) -> bool {
+        let inner = ["reserved", "allocated", "weights", "trained"];
+        self.ledger.iter().any(|row| row.name == "smi")
+            && !self.ledger.iter().any(|row| inner.contains(&row.name))
+    }
+
     fn compare(
         &mut self,
         larger: &'static str,
@@ -88,8 +95,11 @@ impl Reconciliation {
     /// `nvidia-smi` = reserved + context + the rest.
     fn outer(&mut self, figures: &Reconciling) {
         let Some(smi) = figures.smi else { return };
-        self.push("smi", smi, Known::Measured, 0);
         let own = figures.reserved.or(figures.allocated);
+        if own.is_none() {
+            return self.alone(smi, figures.card.as_ref());
+        }
+        self.push("smi", smi, Known::Measured, 0);
         let Some(rest) = own.and_then(|own| smi.minus(own)) else { return };
         let name = if figures.reserved.is_some() { "reserved" } else { "allocated" };
         self.push(name, own.unwrap_or(smi), Known::Measured, 1);
@@ -104,6 +114,24 @@ impl Reconciliation {
         self.push("context", Amount::exactly(context), Known::Assumed, 1);
         let rest = rest.minus(Amount::exactly(context)).unwrap_or(Amount::exactly(0));
         self.push("unexplained", rest, Known::Assumed, 1);
+    }
+
+    /// What `nvidia-smi` alone tells: at most so much of it is PyTorch's, and so much is left.
+    fn alone(&mut self, smi: Amount, card: Option<&gpus::Card>) {
+        let total = card.map(|card| Amount::exactly(card.nominal_bytes()));
+        if let Some(total) = total {
+            self.push("card", total, Known::Measured, 0);
+            self.push("smi", smi, Known::Measured, 1);
+            self.push("free", total.minus(smi).unwrap_or(Amount::exactly(0)), Known::Measured, 1);
+        }
+        self.push("smi", smi, Known::Measured, 0);
+        // Of an unknown card, the smallest context of any.
+        let least = || gpus::cards().iter().map(|card| card.context_bytes).min();
+        let context = card.map(|card| card.context_bytes).or_else(least).unwrap_or(0);
+        let context = Amount::exactly(context.min(smi.high));
+        self.push("context", context, Known::Assumed, 1);
+        let most = smi.minus(context).unwrap_or(Amount::exactly(0));
+        self.push("at_most_pytorch", Amount::exactly(most.high), Known::Assumed, 1);
     }
 
     /// Reserved = allocated + cache and fragments; allocated = parameters + the rest.

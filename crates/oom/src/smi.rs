@@ -1,7 +1,8 @@
 //! Tables of `nvidia-smi`, of drivers old and new, its CSV and its long form.
 
-use crate::account::{Account, Kind, Process};
+use crate::account::{Account, Process};
 use crate::amount::Amount;
+use crate::families::NVIDIA_SMI;
 
 const MIB: u64 = 1 << 20;
 
@@ -63,7 +64,7 @@ impl Reader {
             if std::mem::take(&mut self.is_below_mig) {
                 return;
             }
-            let mut account = Account::new(Kind::Smi, number);
+            let mut account = Account::new(&NVIDIA_SMI, number);
             let mig = cells.get(1).and_then(|cell| mig(cell));
             self.is_below_mig = mig.is_some();
             let (device, card) = mig.or_else(|| self.name.take()).unzip();
@@ -97,7 +98,7 @@ impl Reader {
             self.columns.clear();
             return;
         }
-        let mut account = Account::new(Kind::Smi, number);
+        let mut account = Account::new(&NVIDIA_SMI, number);
         account.device = Some((self.accounts.len() - self.earlier) as u32);
         for (column, cell) in self.columns.iter().zip(&cells) {
             let amount = || mebibytes(cell);
@@ -125,7 +126,7 @@ impl Reader {
         let line = line.trim();
         if line == "FB Memory Usage" {
             self.in_long_form = true;
-            self.accounts.push(Account::new(Kind::Smi, number));
+            self.accounts.push(Account::new(&NVIDIA_SMI, number));
             return;
         }
         let pair = line.split_once(':').filter(|_| self.in_long_form);

@@ -5,7 +5,7 @@
 //! plausible ones come first. The work is bounded, whatever is given.
 
 use crate::amount::Amount;
-use crate::guess::guess;
+use crate::missing::missing;
 use crate::shape::{DTYPES, Dtype, Shape};
 
 /// A dimension of a model.
@@ -52,8 +52,10 @@ pub struct Solution {
     pub combinations: u64,
     /// Whether all combinations were looked at.
     pub complete: bool,
-    /// No dimensions were given, or none fit: these are shapes that are usual.
+    /// These are shapes that are usual, made of sizes that nobody gave.
     pub guessed: bool,
+    /// One size was not given, and is solved for.
+    pub solved: bool,
 }
 
 /// Candidates that are kept.
@@ -63,24 +65,31 @@ const WORK: u64 = 1_000_000;
 /// Dimensions that are looked at, of more than that the first.
 const DIMS: usize = 24;
 /// What each of [`DTYPES`] costs: the less a tensor is likely to be of it, the more.
-const UNLIKELY: [u32; DTYPES.len()] = [0, 0, 3, 3, 6];
+pub(crate) const UNLIKELY: [u32; DTYPES.len()] = [0, 0, 3, 3, 6];
 /// Candidates that are collected before the best are chosen.
 const COLLECTED: usize = 10_000;
 /// Up to this many, each dimension was given on purpose: one that is left out counts against.
-const FEW: usize = 8;
+pub(crate) const FEW: usize = 8;
 
 impl Dim {
-    /// Reads `batch=4`.
+    /// The value of a dimension that is to be solved for.
+    pub const UNKNOWN: u64 = 0;
+
+    /// Reads `batch=4`, and `side=?` for one that is not known.
     pub fn parse(text: &str) -> Option<Dim> {
         let (name, value) = text.split_once('=')?;
-        let value = value.trim().replace('_', "").parse().ok()?;
-        let name = name.trim();
-        (!name.is_empty() && (1..1 << 40).contains(&value))
-            .then(|| Dim { name: name.to_owned(), value })
+        let (name, value) = (name.trim(), value.trim());
+        let value = match value {
+            "?" => Dim::UNKNOWN,
+            _ => {
+                value.replace('_', "").parse().ok().filter(|value| (1..1 << 40).contains(value))?
+            }
+        };
+        (!name.is_empty()).then(|| Dim { name: name.to_owned(), value })
     }
 
     /// The powers it may have, likely ones first, apart from being left out.
-    fn powers(&self) -> &'static [u32] {
+    pub(crate) fn powers(&self) -> &'static [u32] {
         let name = self.name.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
         match () {
@@ -101,12 +110,18 @@ impl Dim {
     }
 }
 
-/// Searches the dimensions for what was asked for; guesses if there are none or none fit.
+/// Searches the dimensions for what was asked for. Where none fit, or one is unknown, one more is solved for.
 pub fn solve(asked: &[Amount], dims: &[Dim]) -> Solution {
+    let unknown = dims.iter().find(|dim| dim.value == Dim::UNKNOWN).map(|dim| dim.name.clone());
     let dims: Vec<Dim> = dims.iter().filter(|dim| 1 < dim.value).take(DIMS).cloned().collect();
     let mut solution = Solution { complete: true, ..Solution::default() };
     if dims.is_empty() {
-        return Solution { candidates: guess(asked), guessed: true, ..solution };
+        return solution;
+    }
+    if unknown.is_some() {
+        let candidates = missing(asked, &dims, unknown.as_deref());
+        let fitting = candidates.len() as u64;
+        return Solution { candidates, fitting, solved: true, ..solution };
     }
     for factors in [&[1u64][..], &[2, 3, 4, 6, 8]] {
         let mut search = Search::new(asked, &dims, factors);
@@ -122,23 +137,24 @@ pub fn solve(asked: &[Amount], dims: &[Dim]) -> Solution {
             return solution;
         }
     }
-    Solution { candidates: guess(asked), guessed: true, ..solution }
+    let candidates = missing(asked, &dims, None);
+    Solution { fitting: candidates.len() as u64, candidates, solved: true, ..solution }
 }
 
-struct Search<'a> {
+pub(crate) struct Search<'a> {
     asked: &'a [Amount],
     dims: &'a [Dim],
     factors: &'a [u64],
     most: u64,
     /// The powers of the dimensions down to the one that is tried.
-    powers: Vec<u32>,
+    pub(crate) powers: Vec<u32>,
     found: Vec<Candidate>,
     combinations: u64,
     fitting: u64,
 }
 
 impl<'a> Search<'a> {
-    fn new(asked: &'a [Amount], dims: &'a [Dim], factors: &'a [u64]) -> Search<'a> {
+    pub(crate) fn new(asked: &'a [Amount], dims: &'a [Dim], factors: &'a [u64]) -> Search<'a> {
         let most = asked.iter().map(|range| range.high).max().unwrap_or(0);
         Search {
             asked,
@@ -189,7 +205,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn candidate(&self, dtype: Dtype, factor: u64, bytes: u64, cost: u32) -> Candidate {
+    pub(crate) fn candidate(&self, dtype: Dtype, factor: u64, bytes: u64, cost: u32) -> Candidate {
         let (mut terms, mut sizes, mut cost) = (Vec::new(), Vec::new(), cost);
         for (dim, power) in self.dims.iter().zip(&self.powers) {
             let place = dim.powers().iter().position(|likely| likely == power);
@@ -259,9 +275,10 @@ mod tests {
     }
 
     #[test]
-    fn dimensions_that_do_not_fit_give_guesses() {
+    fn dimensions_that_do_not_fit_give_nothing() {
         let solution = solved("98.00 GiB", "batch=5,channels=11");
-        assert!(solution.guessed && solution.fitting == 0 && solution.combinations != 0);
+        assert!(!solution.guessed && solution.candidates.is_empty() && solution.combinations != 0);
+        assert_eq!(solved("98.00 GiB", ""), Solution { complete: true, ..Solution::default() });
     }
 
     #[test]

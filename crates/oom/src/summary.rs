@@ -1,8 +1,8 @@
 //! `torch.cuda.memory_summary()`.
 
-use crate::account::{Account, Kind};
+use crate::account::Account;
 use crate::amount::Amount;
-use crate::device::complete;
+use crate::families::{SUMMARY, complete};
 
 const TITLE: &str = "memory summary, device ID ";
 
@@ -23,7 +23,7 @@ pub(crate) fn read(plain: &str) -> Vec<Account> {
     let mut accounts: Vec<Account> = Vec::new();
     for (index, line) in plain.split('\n').enumerate() {
         if let Some((_, rest)) = line.split_once(TITLE) {
-            let mut account = Account::new(Kind::Summary, index + 1);
+            let mut account = Account::new(&SUMMARY, index + 1);
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             account.device = rest[..digits].parse().ok();
             accounts.push(account);

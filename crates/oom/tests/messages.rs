@@ -1,11 +1,12 @@
 //! Texts that people posted, read and compared with what was read in them by eye.
 //!
-//! `tests/oom/INDEX.csv` has a row per text: where it comes from, what it is, and its numbers in bytes.
+//! `tests/oom/INDEX.csv` has a row per text: where it comes from, whose message it is, whose memory, the rank, the
+//! user's line that asked, the reason, and its numbers in bytes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use oom::{Account, Amount, Figures, advise, read, requests, solve, weigh};
+use oom::{Amount, Figures, advise, read, requests, weigh};
 
 /// A row of the index, by the names of its columns.
 struct Row(Vec<(String, String)>);
@@ -53,38 +54,69 @@ fn figures(figures: &Figures) -> [(&'static str, Option<Amount>); 13] {
     ]
 }
 
-/// The account that the index is about: the first.
-fn first<'a>(file: &str, accounts: &'a [Account], row: &Row) -> &'a Account {
-    assert_eq!(accounts.len().to_string(), row.get("accounts"), "{file}: {accounts:#?}");
-    &accounts[0]
+/// What of a text was not read as by eye.
+fn differences(row: &Row) -> Vec<String> {
+    let file = row.get("file");
+    let accounts = read(&fs::read_to_string(folder().join(file)).unwrap());
+    let mut wrong = Vec::new();
+    let mut compare = |what: &str, found: String| {
+        let expected = row.get(what);
+        if found != expected {
+            wrong.push(format!("{file}: {what} is `{found}`, not `{expected}`"));
+        }
+    };
+    compare("accounts", accounts.len().to_string());
+    let Some(account) = accounts.first() else { return wrong };
+    let words = |words: Vec<String>| words.join(" ");
+    let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
+    compare("family", account.family.id.to_owned());
+    compare("form", account.kind.name().to_owned());
+    compare("memory", account.memory.name().to_owned());
+    compare("sure", if account.sure { "yes" } else { "no" }.to_owned());
+    compare("device", number(account.device));
+    compare("rank", number(account.rank));
+    let at = account.traceback.as_ref().and_then(|traceback| traceback.user());
+    compare("at", at.map(|frame| format!("{}:{}", frame.file, frame.line)).unwrap_or_default());
+    compare("processes", words(account.processes.iter().map(|p| p.pid.to_string()).collect()));
+    compare(
+        "counts",
+        words(account.counts.iter().map(|it| format!("{}={}", it.name, it.value)).collect()),
+    );
+    compare("cause", weigh(account).cause.name().to_owned());
+    for (name, amount) in figures(&account.figures) {
+        let expected = row.bytes(name);
+        let is_right = match (amount, expected) {
+            (Some(amount), Some(expected)) => {
+                let open = amount.high - amount.low;
+                // `926. GiB` and `11.8 / 12.3 GB` are the coarsest of them all.
+                amount.contains(expected) && (open <= 22 << 20 || open <= expected / 100)
+            }
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_right {
+            wrong.push(format!("{file}: {name} is {amount:?}, not {expected:?}"));
+        }
+    }
+    wrong
 }
 
 #[test]
 fn every_text_is_read_as_by_eye() {
     let rows = index();
-    assert!(40 <= rows.len());
-    for row in rows {
-        let file = row.get("file");
-        let accounts = read(&fs::read_to_string(folder().join(file)).unwrap());
-        let account = first(file, &accounts, &row);
-        assert_eq!(account.kind.name(), row.get("form"), "{file}");
-        let device = account.device.map(|device| device.to_string()).unwrap_or_default();
-        assert_eq!(device, row.get("device"), "{file}: device");
-        let processes: Vec<String> = account.processes.iter().map(|p| p.pid.to_string()).collect();
-        assert_eq!(processes.join(" "), row.get("processes"), "{file}: processes");
-        for (name, amount) in figures(&account.figures) {
-            let expected = row.bytes(name);
-            assert_eq!(amount.is_some(), expected.is_some(), "{file}: {name} is {amount:?}");
-            let (Some(amount), Some(expected)) = (amount, expected) else { continue };
-            assert!(amount.contains(expected), "{file}: {name} is {amount:?}, not {expected}");
-            let open = amount.high - amount.low;
-            // `926. GiB` is the coarsest of them all.
-            assert!(
-                open <= 22 << 20 || open <= expected / 500,
-                "{file}: {name} leaves {open} bytes open"
-            );
-        }
-        assert_eq!(weigh(account).cause.name(), row.get("cause"), "{file}: {:#?}", weigh(account));
+    assert!(160 <= rows.len());
+    let wrong: Vec<String> = rows.iter().flat_map(differences).collect();
+    assert!(wrong.is_empty(), "{} of {} texts:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_family_has_a_text() {
+    let rows = index();
+    // Words that were only read in their source; no public text was found that may stand here.
+    let without = ["hip_error", "npu", "paging_file"];
+    for family in oom::families::TABLE {
+        let has_text = rows.iter().any(|row| row.get("family") == family.id);
+        assert!(has_text || without.contains(&family.id), "{}", family.id);
     }
 }
 
@@ -139,7 +171,7 @@ fn guesses_have_the_size_that_was_tried() {
         for account in read(&fs::read_to_string(folder().join(row.get("file"))).unwrap()) {
             let Some(tried) = account.tried() else { continue };
             let asked = requests(tried, account.kind);
-            for candidate in solve(&asked, &[]).candidates {
+            for candidate in oom::guess(&asked) {
                 let elements = candidate.shape.elements().unwrap();
                 assert_eq!(elements * candidate.dtype.bytes, candidate.bytes);
                 assert!(asked.iter().any(|range| range.contains(candidate.bytes)));
@@ -176,15 +208,27 @@ fn wrappers_change_no_number() {
     for row in index() {
         let file = row.get("file");
         let form = row.get("form");
-        if row.get("accounts") != "1" || form == "nvidia_smi" || form == "memory_summary" {
+        // A bare word must stand alone, and a label in front of a shell's line is another rank's.
+        let is_of_lines = ["killed", "kubernetes", "slurm", "nccl"].contains(&row.get("family"));
+        let is_table = form == "nvidia_smi" || form == "memory_summary";
+        if row.get("accounts") != "1" || is_table || is_of_lines {
             continue;
         }
         let text = fs::read_to_string(folder().join(file)).unwrap();
+        // Broken elsewhere, labels of its own would stand inside of its lines.
+        if text.contains("pid=") || text.contains("ERROR") || text.contains("-1  | ") {
+            continue;
+        }
         let bare = &read(&text)[0];
         for (wrapper, text) in wrapped(&text) {
             let accounts = read(&text);
             let found = accounts.first().unwrap_or_else(|| panic!("{file} in {wrapper}:\n{text}"));
             assert_eq!(found.figures, bare.figures, "{file} in {wrapper}:\n{text}");
+            assert_eq!(
+                (found.family, found.memory),
+                (bare.family, bare.memory),
+                "{file} in {wrapper}"
+            );
             assert_eq!(
                 (found.kind, &found.processes),
                 (bare.kind, &bare.processes),
@@ -197,4 +241,88 @@ fn wrappers_change_no_number() {
             );
         }
     }
+}
+
+/// Forms of messages that no text above has: the words are the programs' own, the numbers are made up.
+#[test]
+fn other_forms_of_the_families_are_known() {
+    let forms = [
+        ("zsh: killed     python3 webui.py --no-half", "killed", "host_memory"),
+        ("[1]    4242 killed     python train.py", "killed", "host_memory"),
+        (
+            "Process finished with exit code 137 (interrupted by signal 9: SIGKILL)",
+            "killed",
+            "host_memory",
+        ),
+        ("srun: error: o0616: task 0: Out Of Memory", "slurm", "host_memory"),
+        (
+            "slurmstepd: error: Job 12 exceeded memory limit (4200000 > 4194304), being killed",
+            "slurm",
+            "host_memory",
+        ),
+        ("      Reason:       OOMKilled\n      Exit Code:    137", "kubernetes", "host_memory"),
+        (
+            "OSError: [WinError 1455] The paging file is too small for this operation to complete",
+            "paging_file",
+            "host_memory",
+        ),
+        (
+            "Memory cgroup out of memory: Killed process 4242 (python) total-vm:9kB, anon-rss:8kB",
+            "oom_killer",
+            "host_memory",
+        ),
+        ("RuntimeError: HIP error: out of memory", "hip_error", "not_told"),
+        (
+            "NPU out of memory. Tried to allocate 2.00 GiB (NPU 0; 1.00 GiB total capacity;",
+            "npu",
+            "larger_than_card",
+        ),
+        (
+            "CUDA error: out of memory\n  in function alloc at ggml-cuda.cu:503",
+            "llama_cpp",
+            "not_told",
+        ),
+        (
+            "Some modules are dispatched on the CPU or the disk. Make sure you have enough GPU RAM",
+            "transformers",
+            "not_told",
+        ),
+        (
+            "bfc_allocator.cc:239] Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.46GiB with \
+          freed_by_count=0. The caller indicates that this is not a failure, but",
+            "tensorflow",
+            "warning",
+        ),
+        (
+            "File \"a/torch/utils/data/_utils/pin_memory.py\", line 58, in pin_memory\n  \
+          RuntimeError: CUDA error: out of memory",
+            "pinned",
+            "host_memory",
+        ),
+        (
+            "MLX: [metal::malloc] Attempting to allocate 18432000000 bytes which is greater than the maximum \
+          allowed buffer size of 17179869184 bytes.",
+            "metal",
+            "request_too_large",
+        ),
+    ];
+    for (text, family, cause) in forms {
+        let accounts = read(text);
+        let found: Vec<&str> = accounts.iter().map(|account| account.family.id).collect();
+        assert_eq!(found.first(), Some(&family), "{text}: {found:?}");
+        assert_eq!(weigh(&accounts[0]).cause.name(), cause, "{text}");
+    }
+}
+
+/// XLA says what was tried, and its allocator below what it had.
+#[test]
+fn an_allocator_below_tells_more_about_the_same_request() {
+    let text = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 21474836480 bytes.\n\
+                external/xla/xla/tsl/framework/bfc_allocator.cc:501] Allocator (GPU_0_bfc) ran out of memory trying \
+                to allocate 20.00GiB (rounded to 21474836480)\nStats: \nLimit: 31789023232\nInUse: 10737418240\n\
+                MaxInUse: 12737418240\n";
+    let accounts = read(text);
+    assert_eq!(accounts.len(), 1, "{accounts:#?}");
+    assert_eq!(accounts[0].figures.limit.map(Amount::middle), Some(31_789_023_232));
+    assert_eq!(weigh(&accounts[0]).cause.name(), "request_too_large");
 }

@@ -20,6 +20,11 @@ fn texts() -> Vec<String> {
 fn ask_all(text: &str) -> Vec<Account> {
     let accounts = read(text);
     for account in &accounts {
+        account.family.steps(account);
+        if let Some(traceback) = &account.traceback {
+            assert!(traceback.user().is_some() || traceback.script().is_none());
+            traceback.library();
+        }
         let balance = weigh(account);
         for row in &balance.ledger {
             assert!(row.amount.low <= row.amount.high, "{row:?}");
@@ -37,6 +42,9 @@ fn ask_all(text: &str) -> Vec<Account> {
             let shape = oom::Shape(vec![3, 5, 7]);
             refute(&shape, &asked);
             solve(&asked, &[Dim { name: "batch".to_owned(), value: 4 }]);
+            let unknown = Dim { name: "side".to_owned(), value: Dim::UNKNOWN };
+            solve(&asked, &[Dim { name: "batch".to_owned(), value: 3 }, unknown]);
+            oom::guess(&asked);
         }
     }
     accounts
@@ -117,6 +125,12 @@ fn hostile_texts_end_in_time() {
         "111111111111111111111111111111111",
         "OOM when allocating tensor with shape[1,1,1,1,1,1,1,1,1,1,1,1,",
         "\\\\\\\\\\\\\\\\u001b[",
+        "Killed\n",
+        "  File \"a.py\", line 1, in f\n    x()\nCUDA error: out of memory\n",
+        "Traceback (most recent call last):\n",
+        "[rank1]: File \"a\", line 1\n[rank2]: CUDA out of memory\n",
+        "oom_kill event exit code 137 signal 9 (SIGKILL) ",
+        "anon-rss:1kB Killed process 1 (a) ",
     ];
     for head in heads {
         let text = head.repeat((1 << 20) / head.len());

@@ -8,7 +8,8 @@ use clap::Args;
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "For texts")]
 pub(crate) struct TextArguments {
-    /// Dimensions of the model, to find the shape that was tried: `batch=4,channels=256,kernel=7`
+    /// Dimensions of the model, to find the shape that was tried: `batch=4,channels=256,kernel=7`; `side=?` for one
+    /// that is not known
     #[arg(long, value_name = "NAME=N,…")]
     pub(crate) dims: Vec<String>,
     /// A YAML file whose whole numbers are taken as dimensions too
@@ -17,6 +18,9 @@ pub(crate) struct TextArguments {
     /// A shape that is said to be what was tried: `4x256x49x256x256`
     #[arg(long, value_name = "SHAPE")]
     pub(crate) shape: Vec<String>,
+    /// Also guess: usual shapes of the size that was tried
+    #[arg(long)]
+    pub(crate) guess: bool,
     /// What nvidia-smi shows, to be explained: `22616MiB`
     #[arg(long, value_name = "SIZE")]
     pub(crate) smi: Option<String>,
@@ -44,6 +48,7 @@ impl TextArguments {
             ("--dims", !self.dims.is_empty()),
             ("--config", self.config.is_some()),
             ("--shape", !self.shape.is_empty()),
+            ("--guess", self.guess),
             ("--smi", self.smi.is_some()),
             ("--allocated", self.allocated.is_some()),
             ("--reserved", self.reserved.is_some()),

@@ -5,13 +5,14 @@
 
 mod arguments;
 mod config;
+mod next;
 mod seek;
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
-use oom::{Account, Amount, Dim, Kind, Reconciling, Shape};
+use oom::{Account, Amount, Dim, Reconciling, Shape, Solution};
 use report::Palette;
 use report::oom::{Entry, Texts};
 
@@ -39,7 +40,8 @@ pub(crate) fn explain(
         Some((tried, kind)) => {
             let asked = oom::requests(tried, kind);
             let named = answer.main().is_some_and(|entry| entry.account.tensor.is_some());
-            answer.solution = (!named).then(|| oom::solve(&asked, &dims));
+            let wants = !dims.is_empty() || arguments.guess;
+            answer.solution = (wants && !named).then(|| shapes(&asked, &dims, arguments.guess));
             answer.claims = claims.iter().map(|claim| oom::refute(claim, &asked)).collect();
             if !arguments.command.is_empty() {
                 let capacity = answer.main().and_then(|entry| entry.account.figures.capacity);
@@ -57,12 +59,21 @@ pub(crate) fn explain(
         answer.card = reconciling.card.as_ref().map(|card| card.name.to_owned());
         answer.reconciliation = Some(oom::reconcile(&reconciling));
     }
-    answer.next = next(&answer, texts, arguments);
+    answer.next = next::next(&answer, texts, arguments);
     show(&answer, json, outputs);
     Ok(())
 }
 
-/// Messages first, those with numbers before others; then tables.
+/// Of the dimensions that were given; guesses only for who asks for them.
+fn shapes(asked: &[Amount], dims: &[Dim], guess: bool) -> Solution {
+    let solution = oom::solve(asked, dims);
+    match guess && solution.candidates.is_empty() {
+        true => Solution { candidates: oom::guess(asked), guessed: true, ..solution },
+        false => solution,
+    }
+}
+
+/// Messages first, those with numbers before others, in the order in which they came; then tables.
 fn entries(texts: &[(String, String)]) -> Vec<Entry> {
     let entry = |file: &String, account: Account| {
         let balance = oom::weigh(&account);
@@ -73,7 +84,8 @@ fn entries(texts: &[(String, String)]) -> Vec<Entry> {
         oom::read(text).into_iter().map(|account| entry(file, account)).collect()
     };
     let mut entries: Vec<Entry> = texts.iter().flat_map(read).collect();
-    let rank = |account: &Account| (!account.kind.is_refusal(), account.tried().is_none());
+    let rank =
+        |account: &Account| (!account.kind.is_refusal(), !account.has_numbers(), !account.sure);
     entries.sort_by_key(|entry| rank(&entry.account));
     entries
 }
@@ -100,6 +112,7 @@ fn refuse_without_size(arguments: &TextArguments) -> Result<()> {
     let flag = match () {
         () if !arguments.shape.is_empty() => "--shape",
         () if !arguments.dims.is_empty() => "--dims",
+        () if arguments.guess => "--guess",
         () if !arguments.command.is_empty() => "-- COMMAND",
         () => return Ok(()),
     };
@@ -117,7 +130,7 @@ fn dims(arguments: &TextArguments) -> Result<Vec<Dim>> {
         let dim = Dim::parse(text).ok_or_else(|| {
             Hinted::error(
                 format!("`--dims`: `{text}` is not a dimension"),
-                "write names and whole numbers: `--dims batch=4,channels=256,kernel=7`",
+                "write names and whole numbers: `--dims batch=4,channels=256,kernel=7`, and `side=?` for one that is not known",
             )
         })?;
         dims.push(dim);
@@ -177,36 +190,6 @@ fn count(text: &str) -> Option<u64> {
     (1.0..1e15).contains(&count).then_some(count.round() as u64)
 }
 
-/// Commands that go on from here.
-fn next(answer: &Texts, texts: &[(String, String)], arguments: &TextArguments) -> Vec<String> {
-    let Some(entry) = answer.main().filter(|entry| entry.account.kind == Kind::Cuda) else {
-        return Vec::new();
-    };
-    let command = match arguments.command.is_empty() {
-        true => "python train.py".to_owned(),
-        false => arguments.command.join(" "),
-    };
-    let mut next = Vec::new();
-    let file = texts.first().map(|(name, _)| name.as_str()).filter(|name| *name != "-");
-    if let (Some(file), true, true) =
-        (file, arguments.command.is_empty(), entry.account.figures.tried.is_some())
-    {
-        next.push(format!("who asked for it: fathom explain {file} -- {command}"));
-    }
-    let card = entry.account.figures.capacity.map(card_flag).unwrap_or_default();
-    next.push(format!("who holds the memory, without a GPU: fathom run{card} -- {command}"));
-    next
-}
-
-/// ` --gpu NAME` if one card of the catalogue has that much, else ` --memory SIZE`.
-fn card_flag(capacity: Amount) -> String {
-    let mut fitting = gpus::cards().iter().filter(|card| capacity.contains(card.memory_bytes));
-    match (fitting.next(), fitting.next()) {
-        (Some(card), None) => format!(" --gpu {}", card.name),
-        _ => format!(" --memory {}", report::bytes::text(capacity.middle()).replace(' ', "")),
-    }
-}
-
 fn show(answer: &Texts, json: Option<&Path>, outputs: &mut Outputs) {
     if outputs.json(json, || report::oom::json(answer)) {
         outputs.print(&report::oom::terminal(answer, Palette::coloured()));
@@ -215,6 +198,8 @@ fn show(answer: &Texts, json: Option<&Path>, outputs: &mut Outputs) {
 
 #[cfg(test)]
 mod tests {
+    use oom::Kind;
+
     use super::*;
 
     #[test]
@@ -237,11 +222,5 @@ mod tests {
         ];
         let entries = entries(&texts);
         assert_eq!((entries[0].file.as_str(), entries[0].account.kind), ("train.log", Kind::Cuda));
-    }
-
-    #[test]
-    fn a_card_is_named_if_only_one_has_that_much() {
-        assert_eq!(card_flag(Amount::parse("31.36GiB").unwrap()), " --gpu rtx5090");
-        assert_eq!(card_flag(Amount::parse("1.00GiB").unwrap()), " --memory 1.00GiB");
     }
 }

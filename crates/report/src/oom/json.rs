@@ -1,17 +1,24 @@
 //! `fathom.oom/1`. Amounts have the bytes that the text says, and the range that its rounding leaves open.
 
+use std::collections::BTreeMap;
+
 use oom::{Amount, Ledger};
 use serde::Serialize;
 use serde_json::{Value, json as value};
 
 use study::Sought;
 
-use super::{Entry, Texts, sentences};
+use super::{Entry, Texts, sentences, verdict, why};
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct Report {
     schema: &'static str,
     verdict: Option<String>,
+    family: Option<&'static str>,
+    memory: Option<&'static str>,
+    sure: Option<bool>,
+    /// The user's line that asked.
+    asked_at: Option<Value>,
     cause: Option<&'static str>,
     tried_bytes: Option<u64>,
     capacity_bytes: Option<u64>,
@@ -24,13 +31,15 @@ struct Report<'a> {
     candidates: Vec<Value>,
     /// The candidates are usual shapes, not made of dimensions that were given.
     guessed: bool,
+    /// One size of the candidates was not given, and is solved for.
+    solved: bool,
     refuted: Vec<Value>,
     advice: Vec<Value>,
     ledger: Vec<Value>,
     reconciliation: Option<Value>,
     found: Option<Value>,
     accounts: Vec<Value>,
-    next: &'a [String],
+    next: Vec<Value>,
 }
 
 /// The answer as JSON, with a line break at the end.
@@ -42,7 +51,11 @@ pub fn json(texts: &Texts) -> String {
     let solution = texts.solution.as_ref();
     let report = Report {
         schema: "fathom.oom/1",
-        verdict: entry.map(sentences::verdict),
+        verdict: entry.map(verdict::verdict),
+        family: entry.map(|entry| entry.account.family.id),
+        memory: entry.map(|entry| entry.account.memory.name()),
+        sure: entry.map(|entry| entry.account.sure),
+        asked_at: entry.and_then(|entry| frame(entry.account.traceback.as_ref()?.user()?)),
         cause: entry.map(|entry| entry.balance.cause.name()),
         tried_bytes: bytes(entry.and_then(|entry| entry.account.tried())),
         capacity_bytes: bytes(figures.capacity),
@@ -54,6 +67,7 @@ pub fn json(texts: &Texts) -> String {
         other_processes_bytes: bytes(others),
         candidates: solution.map(candidates).unwrap_or_default(),
         guessed: solution.is_some_and(|solution| solution.guessed),
+        solved: solution.is_some_and(|solution| solution.solved),
         refuted: refuted(texts),
         advice: entry.map(advice).unwrap_or_default(),
         ledger: entry.map(|entry| ledger(&entry.balance.ledger)).unwrap_or_default(),
@@ -65,7 +79,11 @@ pub fn json(texts: &Texts) -> String {
         }),
         found: texts.sought.as_ref().map(found),
         accounts: texts.entries.iter().map(account).collect(),
-        next: &texts.next,
+        next: texts
+            .next
+            .iter()
+            .map(|next| value!({"why": next.why, "command": next.command}))
+            .collect(),
     };
     let mut text = serde_json::to_string_pretty(&report).expect("plain data serialises");
     text.push('\n');
@@ -145,7 +163,19 @@ fn account(entry: &Entry) -> Value {
         "file": entry.file,
         "line": account.line,
         "times": account.times,
+        "family": account.family.id,
         "kind": account.kind.name(),
+        "memory": account.memory.name(),
+        "sure": account.sure,
+        "rank": account.rank,
+        "means": account.family.means,
+        "why": why::why(entry),
+        "facts": account.family.facts.iter().map(|fact| {
+            value!({"says": fact.says, "source": fact.source})
+        }).collect::<Vec<_>>(),
+        "asked_at": account.traceback.as_ref().and_then(|calls| frame(calls.user()?)),
+        "through": account.traceback.as_ref().and_then(|calls| frame(calls.library()?)),
+        "counts": account.counts.iter().map(|count| (count.name, count.value)).collect::<BTreeMap<_, _>>(),
         "device": account.device,
         "card": account.card,
         "cause": entry.balance.cause.name(),
@@ -166,6 +196,15 @@ fn account(entry: &Entry) -> Value {
             value!({"shape": tensor.shape, "dtype": tensor.dtype, "bytes": tensor.bytes()})
         }),
     })
+}
+
+fn frame(frame: &oom::Frame) -> Option<Value> {
+    Some(value!({
+        "file": frame.file,
+        "line": frame.line,
+        "function": frame.function,
+        "source": frame.source,
+    }))
 }
 
 fn found(sought: &Sought) -> Value {

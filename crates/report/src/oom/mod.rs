@@ -3,6 +3,10 @@
 mod json;
 mod sentences;
 mod terminal;
+mod verdict;
+mod why;
+
+use std::fmt;
 
 use oom::reconcile::Reconciliation;
 use oom::{Account, Advice, Balance, Refutation, Solution};
@@ -25,8 +29,22 @@ pub struct Texts {
     pub card: Option<String>,
     /// The allocations of that size in a run on the phantom.
     pub sought: Option<Sought>,
-    /// Commands to try next.
-    pub next: Vec<String>,
+    /// Commands to try next, the one that goes furthest last.
+    pub next: Vec<Next>,
+}
+
+/// A command to type next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// What it is good for.
+    pub why: String,
+    pub command: String,
+}
+
+impl fmt::Display for Next {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.why, self.command)
+    }
 }
 
 /// One message or table, weighed.

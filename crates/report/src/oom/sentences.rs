@@ -2,9 +2,8 @@
 
 use oom::account::Advised;
 use oom::advice::Remedy;
-use oom::{Account, Advice, Amount, Cause, Helps, Kind, Known, Tensor};
+use oom::{Account, Advice, Amount, Helps, Kind};
 
-use super::Entry;
 use crate::bytes;
 
 /// `1.34 GiB`; both ends where the text leaves more open than its last digit.
@@ -22,170 +21,36 @@ pub(super) fn amount(amount: Amount) -> String {
     }
 }
 
-/// `GPU 0`, or `the card`.
+/// `GPU 0`, or `the GPU`.
 pub(super) fn card(account: &Account) -> String {
-    account.device.map_or_else(|| "the card".to_owned(), |device| format!("GPU {device}"))
+    account.device.map_or_else(|| "the GPU".to_owned(), |device| format!("GPU {device}"))
 }
 
-/// The first line, without its word.
-pub(super) fn verdict(entry: &Entry) -> String {
-    let account = &entry.account;
-    let figures = &account.figures;
-    let Some(tried) = account.tried() else { return without_size(account) };
-    let tried = amount(tried);
-    let left = figures.free.map(|free| format!(" with {} free", amount(free))).unwrap_or_default();
-    let of = figures.capacity.map(|all| format!(" of {}", amount(all))).unwrap_or_default();
-    let short = entry.balance.short.map(|short| format!(": {} short", amount(short)));
-    let short = short.unwrap_or_default();
-    match account.kind {
-        Kind::Host => format!("{tried} of the host's memory was tried, not of the card's"),
-        Kind::TensorFlow if entry.balance.cause == Cause::Host => {
-            format!("{tried} of the host's memory was tried by TensorFlow, not of the card's")
-        }
-        Kind::Jax => format!("{tried} was tried by JAX"),
-        Kind::TensorFlow => format!("{tried} was tried by TensorFlow on {}", card(account)),
-        Kind::Mps => format!("{tried} was tried on an Apple processor{short}"),
-        _ => format!("{tried} was tried{left} on {}{of}{short}", card(account)),
+/// `rank 3 (GPU 3)`, `GPU 1`; `None` where the text says neither.
+pub(super) fn place(account: &Account) -> Option<String> {
+    match (account.rank, account.device) {
+        (Some(rank), Some(device)) => Some(format!("rank {rank} (GPU {device})")),
+        (Some(rank), None) => Some(format!("rank {rank}")),
+        (None, Some(device)) => Some(format!("GPU {device}")),
+        (None, None) => None,
     }
 }
 
-fn without_size(account: &Account) -> String {
-    match account.kind {
-        Kind::CudaError => "CUDA had no memory left; its message has no numbers".to_owned(),
-        Kind::Library => format!("{} had no memory; its message has no numbers", account.who),
-        Kind::Host if account.who == "shared memory" => {
-            "shared memory of the host (/dev/shm), not of the card".to_owned()
-        }
-        Kind::Host => "a process was ended for the host's memory, not for the card's".to_owned(),
-        Kind::Smi => {
-            let name = if account.card.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", account.card)
-            };
-            let part = |part: Option<Amount>| part.map_or("?".to_owned(), amount);
-            let (used, all) = (part(account.figures.used), part(account.figures.capacity));
-            format!("{used} of {all} on {}{name}, as nvidia-smi shows it", card(account))
-        }
-        Kind::Summary => {
-            let reserved = account.figures.reserved.or(account.figures.allocated);
-            let size = reserved.map_or("?".to_owned(), amount);
-            format!("{size} by PyTorch on {}, as its memory_summary shows it", card(account))
-        }
-        _ => format!("on {}; the message does not say how much was tried", card(account)),
-    }
+/// What maintainers say, each with its source.
+pub(super) fn facts(account: &Account) -> Vec<String> {
+    let says = |fact: &oom::families::Fact| format!("{} ({})", fact.says, fact.source);
+    account.family.facts.iter().map(says).collect()
 }
 
-/// Why it was refused, in sentences.
-pub(super) fn why(entry: &Entry) -> Vec<String> {
-    let (account, balance) = (&entry.account, &entry.balance);
-    let figures = &account.figures;
-    let text = |part: Option<Amount>| part.map_or("?".to_owned(), amount);
-    let (tried, free) = (text(account.tried()), text(figures.free));
-    let mut rows = vec![match balance.cause {
-        Cause::LargerThanCard => format!(
-            "{tried} is more than the whole card has ({}): no setting and no other process is the reason",
-            text(figures.capacity)
-        ),
-        Cause::Limit => limit(account, &free),
-        Cause::Pieces => format!(
-            "PyTorch had {} reserved but unallocated: with {free} free enough for {tried}, but in pieces",
-            text(figures.unallocated)
-        ),
-        Cause::OtherProcesses => {
-            let (others, known) = balance.others.unwrap_or((Amount::exactly(0), Known::Assumed));
-            let others = match known {
-                Known::Assumed => format!("at least {} (assumed)", bytes::text(others.low)),
-                _ => amount(others),
-            };
-            format!("other processes had {others} of the card: without them there was room")
-        }
-        Cause::Full => format!(
-            "the card was full: {} allocated by PyTorch{}",
-            text(figures.allocated),
-            figures.unallocated.map_or(String::new(), |rest| format!(
-                ", only {} reserved but unallocated",
-                amount(rest)
-            ))
-        ),
-        Cause::RoomWasLeft => format!(
-            "the card counts {free} free, enough for {tried}: it was not full when that was counted"
-        ),
-        Cause::Host => {
-            "the card has no part in this: the machine, or the limit of its container, has too \
-                        little memory"
-                .to_owned()
-        }
-        Cause::NotTold => return not_told(account),
-        Cause::Nothing => return Vec::new(),
-    }];
-    if balance.cause == Cause::Host {
-        rows.extend(account.tensor.iter().map(tensor));
-    }
-    if balance.cause == Cause::RoomWasLeft {
-        rows.push(
-            "what else can refuse: a limit (a memory fraction, a MIG or container slice), a page file \
-             that is too small on Windows, a process that gave its memory back in between"
-                .to_owned(),
-        );
-    }
-    if balance.spilled {
-        rows.push(
-            "PyTorch has more than the card: the driver lends it memory of the host, as on Windows"
-                .to_owned(),
-        );
-    }
-    rows
-}
-
-fn limit(account: &Account, free: &str) -> String {
-    let figures = &account.figures;
-    let most = figures.limit.map_or("?".to_owned(), amount);
-    match account.kind {
-        Kind::Mps => format!(
-            "PyTorch may use {most} here (its high watermark), and it and others had {} of that",
-            figures
-                .allocated
-                .zip(figures.other)
-                .map_or("most".to_owned(), |(a, b)| amount(a.plus(b)))
-        ),
-        _ => format!("a limit of {most} stopped it, not the card, which had {free} free"),
-    }
-}
-
-fn not_told(account: &Account) -> Vec<String> {
-    let text = match account.kind {
-        Kind::Jax | Kind::TensorFlow => return elsewhere(account),
-        Kind::Library if account.who.ends_with("(not initialized)") => {
-            "a library that cannot start often finds the card full; a wrong driver or version says the same"
-        }
-        Kind::Library | Kind::CudaError => {
-            "this memory is not PyTorch's: most often its allocator has taken the card and left too little"
-        }
-        _ => "the message has too few numbers to say why",
+/// `train.py:387 in forward: x = self.layer(x)`
+pub(super) fn frame(frame: &oom::Frame) -> String {
+    let function = match frame.function.as_str() {
+        "" => String::new(),
+        function => format!(" in {function}"),
     };
-    vec![text.to_owned()]
-}
-
-/// Not PyTorch: what can be said is arithmetic.
-fn elsewhere(account: &Account) -> Vec<String> {
-    let first = if account.kind == Kind::Jax { "first of the buffers it lists: " } else { "" };
-    let mut rows: Vec<String> =
-        account.tensor.iter().map(|named| format!("{first}{}", tensor(named))).collect();
-    rows.push(
-        "Fathom simulates PyTorch only: what the rest of the card held is not known".to_owned(),
-    );
-    rows
-}
-
-fn tensor(tensor: &Tensor) -> String {
-    let shape = oom::Shape(tensor.shape.clone());
-    match (tensor.bytes(), tensor.element_bytes) {
-        (Some(bytes), Some(each)) => {
-            format!("{shape} of {} ({each} B each) = {}", tensor.dtype, bytes::text(bytes))
-        }
-        _ => format!("{shape} of {}", tensor.dtype),
-    }
+    let source =
+        if frame.source.is_empty() { String::new() } else { format!(": {}", frame.source) };
+    format!("{}:{}{function}{source}", frame.file, frame.line)
 }
 
 /// One piece of advice, judged.
@@ -207,7 +72,7 @@ pub(super) fn advice(advice: &Advice, account: &Account) -> String {
         Remedy::AskForLess => {
             let gap = advice.gap.map_or("?".to_owned(), amount);
             return format!(
-                "only asking for less helps: this request alone is {gap} more than the card"
+                "only asking for less helps: this request alone is {gap} more than there is"
             );
         }
     };
@@ -237,6 +102,8 @@ pub(super) fn advice(advice: &Advice, account: &Account) -> String {
 pub(super) fn row(name: &str) -> &str {
     match name {
         "free" => "free",
+        "pool" => "the pool",
+        "held" => "allocated",
         "allocated" => "allocated by PyTorch",
         "private_pools" => "of that in private pools",
         "reserved_unallocated" => "reserved but unallocated",
@@ -255,6 +122,7 @@ pub(super) fn row(name: &str) -> &str {
         "peak_reserved" => "reserved, at its peak",
         "peak_allocated" => "allocated, at its peak",
         "context" => "context",
+        "at_most_pytorch" => "PyTorch and others, at most",
         "unexplained" => "other processes, or unexplained",
         "not_in_tensors" => "cache, context, other processes",
         "cache_and_fragments" => "cache and fragments",

@@ -3,11 +3,11 @@
 use anatomy::Alike;
 use anstyle::Style;
 use oom::reconcile::{Contradiction, Reconciliation};
-use oom::{Amount, Known, Ledger, Refutation, Row, Solution};
+use oom::{Amount, Cause, Known, Ledger, Refutation, Row, Solution};
 
 use study::Sought;
 
-use super::{Texts, sentences};
+use super::{Entry, Texts, sentences, verdict, why};
 use crate::bytes;
 use crate::explain::operator;
 use crate::lines::Lines;
@@ -26,11 +26,14 @@ const OTHERS: usize = 6;
 pub fn terminal(texts: &Texts, palette: Palette) -> String {
     let mut sections = Vec::new();
     if let Some(entry) = texts.main() {
-        sections.push(Section { label: "why", rows: sentences(sentences::why(entry)) });
+        sections.push(Section { label: "asked", rows: sentences(asked(entry)) });
+        sections.push(Section { label: "why", rows: sentences(why::why(entry)) });
         sections.push(Section { label: "card", rows: ledger(&entry.balance.ledger) });
         sections.push(Section { label: "", rows: processes(texts) });
         let advice = entry.advice.iter().map(|advice| sentences::advice(advice, &entry.account));
         sections.push(Section { label: "advice", rows: sentences(advice) });
+        sections
+            .push(Section { label: "known", rows: sentences(sentences::facts(&entry.account)) });
     }
     sections.extend(texts.sought.as_ref().map(sought));
     sections.extend(texts.solution.as_ref().map(shapes));
@@ -42,7 +45,10 @@ pub fn terminal(texts: &Texts, palette: Palette) -> String {
         sections.push(Section { label: "", rows: sentences(notes(reconciliation, texts)) });
     }
     sections.push(Section { label: "also", rows: others(texts) });
-    sections.push(Section { label: "next", rows: texts.next.clone() });
+    sections.push(Section {
+        label: "next",
+        rows: texts.next.iter().map(ToString::to_string).collect(),
+    });
     let mut lines = Lines::default();
     let (style, word, sentence) = heading(texts, palette);
     lines.styled(style, word, &format!("  {sentence}"));
@@ -60,11 +66,32 @@ fn heading(texts: &Texts, palette: Palette) -> (Style, &'static str, String) {
             false => (palette.good, "EXPLAINED", "the figures, line by line".to_owned()),
         };
     };
-    let (style, word) = match entry.account.kind.is_refusal() {
-        true => (palette.bad, "OUT OF MEMORY"),
-        false => (palette.good, "IN USE"),
+    let (style, word) = match entry.balance.cause {
+        _ if !entry.account.kind.is_refusal() => (palette.good, "IN USE"),
+        Cause::NotMemory => (palette.bad, "NOT MEMORY"),
+        Cause::Warning => (palette.good, "A WARNING"),
+        _ if !entry.account.sure => (palette.bad, "PERHAPS OUT OF MEMORY"),
+        _ => (palette.bad, "OUT OF MEMORY"),
     };
-    (style, word, sentences::verdict(entry))
+    let refused = texts.entries.iter().filter(|entry| entry.account.kind.is_refusal());
+    let first = match (refused.count(), sentences::place(&entry.account)) {
+        (0 | 1, _) if entry.account.rank.is_none() => String::new(),
+        (0 | 1, Some(place)) => format!("{place}: "),
+        (many, Some(place)) => format!("{place}, the first of {many}: "),
+        (many, None) => format!("the first of {many}: "),
+    };
+    (style, word, format!("{first}{}", verdict::verdict(entry)))
+}
+
+/// The user's line that asked, and the library's line below it.
+fn asked(entry: &Entry) -> Vec<String> {
+    let Some(traceback) = &entry.account.traceback else { return Vec::new() };
+    let user = traceback.user().map(sentences::frame);
+    let library = traceback.library().map(|frame| match user.is_some() {
+        true => format!("through {}", sentences::frame(frame)),
+        false => sentences::frame(frame),
+    });
+    user.into_iter().chain(library).collect()
 }
 
 fn sentences(all: impl IntoIterator<Item = String>) -> Vec<String> {
@@ -138,24 +165,39 @@ fn shapes(solution: &Solution) -> Section {
         rows.extend(sentence(&text, COLUMNS));
     }
     let combinations = solution.combinations;
-    if solution.guessed {
-        if combinations != 0 {
-            rows.push(format!(
-                "none of {combinations} combinations of the dimensions has this size"
-            ));
-        }
-        if !solution.candidates.is_empty() {
+    let missed = match combinations {
+        0 => String::new(),
+        _ => format!("none of {combinations} combinations of the dimensions has this size"),
+    };
+    match () {
+        () if solution.guessed && is_guess => {
             rows.push(
                 "usual shapes of this size, guessed: `--dims batch=4,tokens=1024` finds yours"
                     .to_owned(),
             );
         }
-    } else {
-        let end = if solution.complete { "" } else { "; not all were tried" };
-        let fitting = solution.fitting;
-        rows.push(format!(
-            "{fitting} of {combinations} combinations times five dtypes have this size{end}"
-        ));
+        () if solution.guessed => rows.push("no usual shape has this size".to_owned()),
+        () if solution.solved && !solution.candidates.is_empty() => {
+            rows.extend(Some(missed).filter(|missed| !missed.is_empty()));
+            rows.push(
+                "the last size was not given: it is the one that makes the bytes right".to_owned(),
+            );
+        }
+        () if solution.solved => {
+            rows.push(if missed.is_empty() {
+                "no size makes the bytes right".to_owned()
+            } else {
+                missed
+            });
+        }
+        () if combinations == 0 => {}
+        () => {
+            let end = if solution.complete { "" } else { "; not all were tried" };
+            let fitting = solution.fitting;
+            rows.push(format!(
+                "{fitting} of {combinations} combinations times five dtypes have this size{end}"
+            ));
+        }
     }
     Section { label, rows }
 }
@@ -180,12 +222,21 @@ fn claimed(claim: &Refutation, tried: Option<Amount>) -> String {
 }
 
 fn notes(reconciliation: &Reconciliation, texts: &Texts) -> Vec<String> {
+    let alone = reconciliation.is_smi_alone();
     let contradiction = |wrong: &Contradiction| {
         let (larger, smaller) = (sentences::row(wrong.larger), sentences::row(wrong.smaller));
         let by = sentences::amount(wrong.by);
         format!("contradiction: {larger} exceeds {smaller} by {by}, and is a part of it")
     };
     let mut notes: Vec<String> = reconciliation.contradictions.iter().map(contradiction).collect();
+    if alone {
+        notes.push(
+            "nvidia-smi counts all processes, their contexts and what PyTorch keeps free for itself: how much of \
+             it tensors take, it does not know. `torch.cuda.max_memory_allocated()` and `max_memory_reserved()` of \
+             the process do"
+                .to_owned(),
+        );
+    }
     if let Some(card) = &texts.card {
         notes.push(format!(
             "context: what a process takes from `{card}` before its first tensor, in the catalogue; it \
@@ -206,7 +257,9 @@ fn others(texts: &Texts) -> Vec<String> {
     let is_one_file = texts.entries.windows(2).all(|pair| pair[0].file == pair[1].file);
     for entry in texts.entries.iter().skip(1).take(OTHERS) {
         let file = if is_one_file { "line ".to_owned() } else { format!("{}:", entry.file) };
-        let text = format!("{file}{}: {}", entry.account.line, sentences::verdict(entry));
+        let rank = entry.account.rank.and_then(|_| sentences::place(&entry.account));
+        let rank = rank.map_or(String::new(), |rank| format!("{rank}: "));
+        let text = format!("{file}{}: {rank}{}", entry.account.line, verdict::verdict(entry));
         rows.extend(sentence(&text, COLUMNS));
     }
     if OTHERS < all {

@@ -1,0 +1,36 @@
+//! Paddle: `Cannot allocate 98.000244MB memory on GPU 0, 6.000000GB memory has been allocated and available memory is only …`
+
+use super::{Fact, Family, Head, Memory, Window, reading, step};
+use crate::account::{Account, Figures, Kind};
+
+pub(super) const FAMILY: Family = Family {
+    id: "paddle",
+    speaker: "Paddle",
+    kind: Kind::Framework,
+    memory: Memory::Device,
+    means: "Paddle asked for more than the GPU had left; who held the rest is not in the message",
+    facts: &[Fact {
+        says: "by default (`FLAGS_allocator_strategy=auto_growth`) Paddle takes memory as it is needed, which can leave \
+               more fragments",
+        source: "https://paddlepaddle.org.cn/documentation/docs/en/guides/flags/memory_en.html",
+    }],
+    raises: true,
+    heads: &[Head {
+        words: "cannotallocate",
+        near: 0,
+        fits: |place| place.near(80).contains("memoryongpu"),
+    }],
+    fill,
+    steps: |_| vec![step("who has the GPU", "nvidia-smi")],
+};
+
+fn fill(account: &mut Account, window: &Window<'_>) {
+    let text = window.text;
+    account.figures = Figures {
+        tried: reading::behind(text, "cannotallocate"),
+        allocated: reading::before(text, "memoryhasbeenallocated"),
+        free: reading::behind(text, "availablememoryisonly"),
+        ..Figures::default()
+    };
+    account.device = reading::ordinal(text, "memoryongpu");
+}

@@ -1,0 +1,205 @@
+//! Why memory was refused, in sentences.
+
+use oom::{Account, Amount, Cause, Kind, Known, Tensor};
+
+use super::Entry;
+use super::sentences::amount;
+use super::verdict::tokens;
+use crate::bytes;
+use crate::sections::columns::share;
+
+/// Why it was refused, in sentences.
+pub(super) fn why(entry: &Entry) -> Vec<String> {
+    let (account, balance) = (&entry.account, &entry.balance);
+    if balance.cause == Cause::Nothing {
+        return Vec::new();
+    }
+    let mut rows = vec![reason(entry)];
+    rows.extend(account.tensor.iter().map(|named| {
+        let first = if account.kind == Kind::Jax { "first of the buffers it lists: " } else { "" };
+        format!("{first}{}", tensor(named))
+    }));
+    if let (Cause::Cache, Some(tokens), Some(_)) = (balance.cause, tokens(account), account.tried())
+    {
+        rows.insert(0, tokens);
+    }
+    if balance.cause == Cause::RoomWasLeft {
+        rows.push(
+            "what else can refuse: a limit (a memory fraction, a MIG or container slice), a page file \
+             that is too small on Windows, a process that gave its memory back in between"
+                .to_owned(),
+        );
+    }
+    if balance.spilled {
+        rows.push(
+            "PyTorch has more than the GPU: the driver lends it memory of the host, as on Windows"
+                .to_owned(),
+        );
+    }
+    rows
+}
+
+/// The reason, in one sentence.
+fn reason(entry: &Entry) -> String {
+    let (account, balance) = (&entry.account, &entry.balance);
+    let figures = &account.figures;
+    let text = |part: Option<Amount>| part.map_or("?".to_owned(), amount);
+    let (tried, free) = (text(account.tried()), text(figures.free));
+    match balance.cause {
+        Cause::LargerThanCard => format!(
+            "one request too large: {tried} is more than the whole {} has ({}); no setting and no other process is \
+             the reason",
+            if account.family.id == "tpu" { "core" } else { "GPU" },
+            text(figures.capacity)
+        ),
+        Cause::RequestTooLarge => too_large(account),
+        Cause::Limit => limit(account, &free),
+        Cause::Pieces if !account.kind.is_caching_allocator() => {
+            format!("the pool had enough in all, but no free piece of {tried}: it is fragmented")
+        }
+        Cause::Pieces => format!(
+            "PyTorch had {} reserved but unallocated: with {free} free enough for {tried}, but in pieces",
+            text(figures.unallocated)
+        ),
+        Cause::OtherProcesses => {
+            let (others, known) = balance.others.unwrap_or((Amount::exactly(0), Known::Assumed));
+            let others = match known {
+                Known::Assumed => format!("at least {} (assumed)", bytes::text(others.low)),
+                _ => amount(others),
+            };
+            format!("other processes had {others} of the GPU: without them there was room")
+        }
+        Cause::Full => full(account),
+        Cause::RoomWasLeft => format!(
+            "the GPU counts {free} free, enough for {tried}: it was not full when that was counted"
+        ),
+        Cause::Cache if account.has_numbers() => format!(
+            "what weights and activations leave of the share of the GPU that {} may use is too little for one \
+             sequence of that length",
+            account.family.speaker
+        ),
+        Cause::Cache | Cause::SharedMemory | Cause::OnChip => account.family.means.to_owned(),
+        Cause::Host => host(account),
+        Cause::NotMemory => {
+            "the message names another error of CUDA than memory: this is not an out-of-memory error".to_owned()
+        }
+        Cause::Warning => format!(
+            "{} says itself that this is no failure: it goes on with an algorithm that wants less",
+            account.family.speaker
+        ),
+        Cause::NotTold => not_told(account),
+        Cause::Nothing => String::new(),
+    }
+}
+
+fn too_large(account: &Account) -> String {
+    let figures = &account.figures;
+    let tried = account.tried().map_or("?".to_owned(), amount);
+    let left = figures.free.or_else(|| figures.limit?.minus(figures.allocated?));
+    let Some(free) = left else {
+        let most = figures.limit.map_or(String::new(), |most| format!(" ({})", amount(most)));
+        return format!(
+            "one request too large: {tried} is more than the longest buffer that can be made{most}"
+        );
+    };
+    let held = figures
+        .allocated
+        .map_or(String::new(), |held| format!(" beside {} allocated", amount(held)));
+    let share = account
+        .tried()
+        .zip(figures.capacity)
+        .map(|(tried, all)| format!(", {} of the GPU,", share(tried.middle(), all.middle())));
+    format!(
+        "one request too large: {tried}{} does not fit into the {} that were free{held}",
+        share.unwrap_or_default(),
+        amount(free)
+    )
+}
+
+fn full(account: &Account) -> String {
+    let figures = &account.figures;
+    let free = figures
+        .free
+        .zip(figures.capacity)
+        .map(|(free, all)| format!("{} of {} were free", amount(free), amount(all)));
+    let Some(allocated) = figures.allocated else {
+        return format!(
+            "the GPU was full: {}; the message does not say who held the rest",
+            free.unwrap_or_default()
+        );
+    };
+    let who = if account.kind.is_caching_allocator() { "PyTorch" } else { account.family.speaker };
+    if let (None, Some(limit)) = (figures.free, figures.limit) {
+        return format!(
+            "its pool was full: {} of {} were in use",
+            amount(allocated),
+            amount(limit)
+        );
+    }
+    let cache = figures
+        .unallocated
+        .map_or(String::new(), |rest| format!(", only {} reserved but unallocated", amount(rest)));
+    let counted = figures
+        .free
+        .zip(account.tried())
+        .filter(|(free, tried)| free.at_least(*tried) == Some(true));
+    let counted = counted.map_or(
+        "",
+        |_| "; what is free is counted after the refusal, and not all of it can be had",
+    );
+    format!("the GPU was full: {} allocated by {who}{cache}{counted}", amount(allocated))
+}
+
+/// Host memory: what the family means, and that the GPU has no part in it.
+fn host(account: &Account) -> String {
+    let means = match account.kind {
+        Kind::Host if account.who == "control group" => {
+            "the kernel ended a process because its control group, a container or a job, reached its limit"
+        }
+        Kind::Host => account.family.means,
+        // Servers and frameworks mostly speak of the GPU.
+        _ => "the machine, or the limit of its container, has less memory left than that",
+    };
+    format!("the GPU has no part in this: {means}")
+}
+
+fn not_told(account: &Account) -> String {
+    let calls = account.traceback.as_ref();
+    if account.family.id == "cuda_error" && calls.is_some_and(oom::Traceback::is_through_torch) {
+        return "CUDA refused a call of PyTorch and gave no numbers: the GPU was full, or had no room for the context \
+                that the first call makes"
+            .to_owned();
+    }
+    match account.sure {
+        true => account.family.means.to_owned(),
+        false => format!(
+            "memory is only one of the reasons for this. If it was: {}",
+            account.family.means
+        ),
+    }
+}
+
+fn limit(account: &Account, free: &str) -> String {
+    let figures = &account.figures;
+    let most = figures.limit.map_or("?".to_owned(), amount);
+    match account.kind {
+        Kind::Mps => format!(
+            "PyTorch may use {most} here (its high watermark), and it and others had {} of that",
+            figures
+                .allocated
+                .zip(figures.other)
+                .map_or("most".to_owned(), |(a, b)| amount(a.plus(b)))
+        ),
+        _ => format!("a limit of {most} stopped it, not the GPU, which had {free} free"),
+    }
+}
+
+fn tensor(tensor: &Tensor) -> String {
+    let shape = oom::Shape(tensor.shape.clone());
+    match (tensor.bytes(), tensor.element_bytes) {
+        (Some(bytes), Some(each)) => {
+            format!("{shape} of {} ({each} B each) = {}", tensor.dtype, bytes::text(bytes))
+        }
+        _ => format!("{shape} of {}", tensor.dtype),
+    }
+}
