@@ -21,7 +21,7 @@ use crate::allocator::Handle;
 use crate::replay::{Player, Requests};
 use crate::settings::Settings;
 use crate::source::SyntheticCard;
-use crate::timeline::{Outcome, Timeline};
+use crate::timeline::Timeline;
 
 /// Indices of the frees that wait for other streams, in order.
 pub fn deferred(events: &[Event]) -> Vec<usize> {
@@ -81,8 +81,9 @@ impl Requests<'_> {
             if matches!(event, Event::Alloc { .. } | Event::OutOfMemory { .. }) {
                 late.complete();
             }
-            if let Err(error) = late.player.play(at, event) {
-                late.player.outcome = Outcome::OutOfMemory { at, error };
+            if let Err(error) = late.player.play(at, event)
+                && !self.goes_on(&mut late.player, at, error)
+            {
                 break;
             }
         }

@@ -43,7 +43,7 @@ struct Placed {
 /// Packs the blocks of a recording, rounded as by these settings.
 pub fn pack(requests: &Requests<'_>, settings: &Settings) -> Packing {
     let lives = lives(requests, settings, false);
-    let bound = least_bytes(requests, settings);
+    let bound = peak(&self::lives(requests, settings, true));
     let mut packed = height(&by_time(&lives));
     if bound < packed && lives.len() <= MOST_BY_SIZE {
         packed = packed.min(height(&by_size(&lives)));
@@ -51,9 +51,11 @@ pub fn pack(requests: &Requests<'_>, settings: &Settings) -> Packing {
     Packing { bound, packed }
 }
 
-/// The bound of [`Packing`].
+/// The bound of [`Packing`] without what PyTorch goes on without.
 pub(crate) fn least_bytes(requests: &Requests<'_>, settings: &Settings) -> u64 {
-    peak(&lives(requests, settings, true))
+    let mut lives = lives(requests, settings, true);
+    lives.retain(|life| !requests.soft.contains(&life.from.wrapping_sub(1)));
+    peak(&lives)
 }
 
 /// The life of every block; it ends when its user, or also every stream, is done with it.

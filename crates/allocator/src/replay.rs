@@ -1,7 +1,7 @@
 //! Replay: the requests of a recording under other settings, on a card of any size.
 
-use recording::{BlockState, Event, Recording, Segment};
-use rustc_hash::FxHashMap;
+use recording::{BlockState, Event, Mark, Recording, Segment};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::allocator::{Allocator, Handle};
 use crate::cache_calls::CacheCalls;
@@ -26,13 +26,15 @@ pub struct Requests<'a> {
     /// Segments and blocks before the first event, as they were recorded.
     pub start: Vec<Segment>,
     pub(crate) calls: CacheCalls,
+    /// Requests that PyTorch goes on without, by event.
+    pub(crate) soft: FxHashSet<usize>,
 }
 
 impl<'a> Requests<'a> {
     /// Reads them off a recording; its start is worked out under the settings it was `made` with.
     pub fn of(recording: &'a Recording, made: &Settings) -> Requests<'a> {
         let (start, calls) = (rewind::start(recording, made), CacheCalls::of(recording));
-        Requests { events: &recording.events, start, calls }
+        Requests { events: &recording.events, start, calls, soft: soft(&recording.events) }
     }
 
     /// Bytes reserved before the first event.
@@ -81,13 +83,48 @@ impl<'a> Requests<'a> {
                 player.allocator.empty_cache();
                 player.note_segments(at);
             }
-            if let Err(error) = player.play(at, event) {
-                player.outcome = Outcome::OutOfMemory { at, error };
+            if let Err(error) = player.play(at, event)
+                && !self.goes_on(&mut player, at, error)
+            {
                 break;
             }
         }
         player.timeline(start)
     }
+
+    /// A request could not be met: does the program go on without it?
+    pub(crate) fn goes_on<S: SegmentSource>(
+        &self,
+        player: &mut Player<S>,
+        at: usize,
+        error: OutOfMemory,
+    ) -> bool {
+        let is_soft = self.soft.contains(&at);
+        if is_soft {
+            player.note((0, 0));
+        } else {
+            player.outcome = Outcome::OutOfMemory { at, error };
+        }
+        is_soft
+    }
+}
+
+/// Allocations that are marked as soft: PyTorch has another way for each of them. The mark follows its allocation
+/// before anything else happens at that address.
+pub(crate) fn soft(events: &[Event]) -> FxHashSet<usize> {
+    let (mut soft, mut live) = (FxHashSet::default(), FxHashMap::default());
+    if !events.iter().any(|event| matches!(event, Event::Mark(Mark::Soft { .. }))) {
+        return soft;
+    }
+    for (at, event) in events.iter().enumerate() {
+        match *event {
+            Event::Alloc { address, .. } => drop(live.insert(address, at)),
+            Event::FreeCompleted { address, .. } => drop(live.remove(&address)),
+            Event::Mark(Mark::Soft { address }) => soft.extend(live.get(&address)),
+            _ => {}
+        }
+    }
+    soft
 }
 
 /// A card with this much left, whose addresses lie beside these segments.

@@ -201,7 +201,7 @@ impl Sketch {
 }
 
 /// Could a card have this range? Files may come from anyone; sums of such addresses do not overflow.
-fn can_be(address: u64, size: u64) -> bool {
+pub(crate) fn can_be(address: u64, size: u64) -> bool {
     address.checked_add(size).is_some_and(|end| end <= 1 << 62)
 }
 

@@ -2,7 +2,9 @@
 
 mod support;
 
-use allocator::{Outcome, Requests, Settings, Start, fits, floor, pack, replay};
+use allocator::{
+    Outcome, Requests, Settings, Start, fits, floor, pack, replay, validate::validate,
+};
 use recording::Recording;
 use support::{Recorded, of_collection};
 
@@ -38,6 +40,35 @@ fn the_floor_is_met_and_one_byte_less_is_not() {
         let packing = pack(&requests, &settings);
         assert_eq!(packing.bound, 42_991_616);
         assert!(packing.bound <= packing.packed);
+    }
+}
+
+/// A search for the fastest kernel takes 100 MiB for a moment, and does without if there is no room.
+#[test]
+fn what_pytorch_does_without_is_not_needed() {
+    let text = |mark: &str| {
+        format!(
+            "alloc 0x1000 31457280\nalloc 0x2000 104857600\n{mark}\nfree_requested 0x2000 104857600\n\
+             free_completed 0x2000 104857600\nalloc 0x3000 20971520\n"
+        )
+    };
+    let settings = Settings { context: 100 * MIB, ..Settings::default() };
+    for (mark, expected) in [("soft 0x2000", 150), ("", 230)] {
+        let recording = recording(&text(mark));
+        let requests = Requests::of(&recording, &settings);
+        let least = floor(&requests, &settings, Start::Kept).unwrap();
+        assert_eq!(least, expected * MIB, "{mark}");
+        assert!(!fits(&requests, &settings, least - 1, Start::Kept));
+        // Where there is room it is taken all the same.
+        assert_eq!(pack(&requests, &settings).bound, 130 * MIB);
+        let taken = requests.replay(&settings);
+        assert_eq!(taken.stats.allocated_bytes.all.peak, 130 * MIB);
+        let small = Settings { memory: Some(least), ..settings.clone() };
+        let timeline = requests.replay(&small);
+        assert_eq!(timeline.outcome, Outcome::Completed);
+        validate(&recording, &timeline).unwrap();
+        let most = timeline.stats.allocated_bytes.all.peak;
+        assert_eq!(most, if mark.is_empty() { 130 } else { 50 } * MIB);
     }
 }
 

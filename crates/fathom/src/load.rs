@@ -102,7 +102,24 @@ fn recordings(bytes: &[u8], path: &Path) -> Result<Vec<Recording>> {
     }
     let snapshot = snapshot::read(bytes)
         .map_err(|error| Hinted::error(format!("`{name}`: {error}"), error.hint()))?;
-    Ok(snapshot::to_recordings(&snapshot))
+    let devices = snapshot::with_clues(&snapshot).into_iter();
+    Ok(devices.map(|(recording, clues)| infer::infer(recording, &clues, &PythonFiles)).collect())
+}
+
+/// Source files that a snapshot names, if they are here: they tell the classes of modules.
+struct PythonFiles;
+
+/// The longest source file that is read.
+const LONGEST_SOURCE: u64 = 4 << 20;
+
+impl infer::Sources for PythonFiles {
+    /// A snapshot may name anything: only ordinary files of Python are opened.
+    fn text(&self, file: &str) -> Option<String> {
+        let path = Path::new(file);
+        let about = path.extension().filter(|end| *end == "py").and(fs::metadata(path).ok())?;
+        let is_fit = about.is_file() && about.len() <= LONGEST_SOURCE;
+        is_fit.then(|| fs::read_to_string(path).ok()).flatten()
+    }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
@@ -120,6 +137,19 @@ fn read(path: &Path) -> Result<Vec<u8>> {
         ),
         _ => Hinted::error(format!("cannot read `{name}`: {error}"), "check its permissions"),
     })
+}
+
+/// The recordings of all devices that hold anything, or of the one that is asked for.
+pub(crate) fn choose_all(
+    recordings: Vec<Recording>,
+    path: &Path,
+    device: Option<u32>,
+) -> Result<Vec<Recording>> {
+    let holds = |recording: &Recording| recording.trace_length() != 0 || held(recording).2 != 0;
+    if device.is_some() || !recordings.iter().any(holds) {
+        return Ok(vec![choose(recordings, path, device)?]);
+    }
+    Ok(recordings.into_iter().filter(holds).collect())
 }
 
 /// The recording of a device; without a number, of the one with most events, else with most memory. It

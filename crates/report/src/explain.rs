@@ -30,6 +30,7 @@ pub fn explain(explanation: &Explanation, palette: Palette, unfold: &Unfold) -> 
         Section { label: "tried", rows: tried(&explanation.study.anatomy) },
         Section { label: "why", rows: fragments::why(&pieces) },
         Section { label: peak, rows: peaks(&explanation.study.anatomy) },
+        Section { label: "known", rows: known(shown(&explanation.study.anatomy)) },
     ];
     let pools = Section { label: "pools", rows: fragments::pools(&pieces, unfold.fragments) };
     let asked = Section { label: "asked", rows: causes::answers(&explanation.answers) };
@@ -72,13 +73,19 @@ fn body(
 fn heading(explanation: &Explanation) -> String {
     let mut parts = vec![format!("{}  device {}", explanation.file, explanation.study.device)];
     if !explanation.study.torch.is_empty() {
-        parts.push(format!("torch {}", explanation.study.torch));
+        parts.push(format!("torch {}", at_least(&explanation.study.torch)));
     }
     parts.push(match explanation.study.anatomy.events {
         0 => "a state without a trace".to_owned(),
         events => format!("{} events", count(events as u64)),
     });
     parts.join(" · ")
+}
+
+/// A version of torch: a snapshot tells the oldest that writes its form, without the last number.
+pub(crate) fn at_least(version: &str) -> String {
+    let is_whole = 1 < version.matches('.').count();
+    if is_whole { version.to_owned() } else { format!("{version} or newer") }
 }
 
 /// Where memory ran out, else where most was allocated.
@@ -108,6 +115,28 @@ fn peaks(anatomy: &Anatomy) -> Vec<String> {
     rows
 }
 
+/// `by frames 61 %, by frames and lifetimes 30 %; not known 9 %`: of categories that nobody recorded.
+fn known(at: &Dissection) -> Vec<String> {
+    let all: u64 = at.evidence.iter().map(|row| row.bytes).sum();
+    if all == 0 {
+        return Vec::new();
+    }
+    let share = |bytes: u64| share(bytes, all);
+    let by = at.evidence.iter().filter(|row| !row.name.is_empty());
+    let by: Vec<String> = by.map(|row| format!("by {} {}", row.name, share(row.bytes))).collect();
+    let unknown: u64 =
+        at.evidence.iter().filter(|row| row.name.is_empty()).map(|row| row.bytes).sum();
+    let unknown = (unknown != 0).then(|| format!("not known {}", share(unknown)));
+    let parts: Vec<String> = by.into_iter().chain(unknown).collect();
+    vec![format!("categories are inferred: {}", parts.join(", "))]
+}
+
+/// A part of all, in percent; what is there is never shown as nothing.
+fn share(bytes: u64, all: u64) -> String {
+    let percent = (bytes as f64 * 100.0 / all as f64).round() as u64;
+    if percent == 0 && bytes != 0 { "under 1 %".to_owned() } else { format!("{percent} %") }
+}
+
 fn moment(at: &Dissection) -> String {
     let phase = at.when.phase.map_or(String::new(), |phase| phase.name().replace('_', " "));
     when(&phase, u64::from(at.when.step))
@@ -120,7 +149,7 @@ pub(crate) fn cause(anatomy: &Anatomy) -> Option<String> {
 }
 
 /// ` by addmm in encoder.fc at train.py:12`, as far as it is known.
-fn by(origin: &Origin) -> String {
+pub(crate) fn by(origin: &Origin) -> String {
     let place = place(&origin.file, origin.line);
     let at = if place.is_empty() { place } else { format!(" at {place}") };
     operator(origin) + &at

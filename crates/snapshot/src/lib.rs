@@ -5,7 +5,8 @@
 //! checked, memory stays proportional to the file. [`write`] gives bytes that CPython loads and
 //! pytorch.org/memory_viz opens. No file is touched here: bytes in, bytes out.
 //!
-//! [`to_recordings`] and [`from_recording`] go between a snapshot and what Fathom replays and explains.
+//! [`to_recordings`] and [`from_recording`] go between a snapshot and what Fathom replays and explains;
+//! [`with_clues`] adds what a snapshot tells beside its events.
 
 // A file may come from anyone: no number in it may make this panic.
 #![warn(clippy::unwrap_used, clippy::indexing_slicing)]
@@ -19,7 +20,7 @@ mod read;
 mod tables;
 mod write;
 
-pub use convert::{from_recording, to_recordings};
+pub use convert::{Clues, Region, from_recording, to_recordings, with_clues};
 pub use error::{Error, Lookalike};
 pub use model::{
     Action, AllocatorSettings, Annotation, Block, BlockState, Contents, Form, PoolId, Segment,

@@ -1,12 +1,12 @@
 //! `fathom diff`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::page::Item;
 use anyhow::{Context, Result};
 use diff::Side;
 use recording::Recording;
-use report::Palette;
+use report::{Palette, RankedSides};
 use serde_json::Value;
 use study::Wants;
 
@@ -28,7 +28,7 @@ const SIDES: &str = "compare recordings, memory snapshots, folders that `fathom 
 /// Compares two runs; 0 if there is an answer.
 pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
     for to in [&arguments.source.json, &arguments.markdown, &arguments.page].into_iter().flatten() {
-        [&arguments.a, &arguments.b].into_iter().try_for_each(|from| refuse_same(from, to))?;
+        files(arguments).try_for_each(|from| refuse_same(from, to))?;
     }
     let mut outputs = Outputs::check(&[
         ("--json", arguments.source.json.as_deref()),
@@ -36,8 +36,11 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
         ("--page", arguments.page.as_deref()),
     ])?;
     let is_page = arguments.page.is_some();
-    let a = shown(&arguments.a, arguments.source.device, is_page)?;
-    let b = shown(&arguments.b, arguments.source.device, is_page)?;
+    let device = arguments.source.device;
+    let (a, b) = match arguments.more.is_empty() {
+        true => (shown(&arguments.a, device, is_page)?, shown(&arguments.b, device, is_page)?),
+        false => most_different(arguments, is_page, &mut outputs)?,
+    };
     let difference = diff::compare(&a.side, &b.side);
     let json = report::diff::json(&difference);
     if let Some(path) = &arguments.page
@@ -52,6 +55,34 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
         outputs.print(&report::diff::terminal(&difference, Palette::coloured(), arguments.all));
     }
     Ok(outputs.finish(0))
+}
+
+/// All files that are named.
+fn files(arguments: &DiffArguments) -> impl Iterator<Item = &PathBuf> {
+    [&arguments.a, &arguments.b].into_iter().chain(&arguments.more)
+}
+
+/// Of many ranks those that need least and most; all of them are listed, if standard output is for people.
+fn most_different(
+    arguments: &DiffArguments,
+    is_page: bool,
+    outputs: &mut Outputs,
+) -> Result<(Shown, Shown)> {
+    let device = arguments.source.device;
+    let all: Result<Vec<Shown>> = files(arguments).map(|it| shown(it, device, is_page)).collect();
+    let mut all = all?;
+    let sides = all.iter().map(|shown| shown.side.clone()).collect();
+    let ranks = RankedSides::of(sides).context("there is nothing to compare")?;
+    if arguments.source.json.as_deref() != Some(Path::new("-")) {
+        outputs.print(&report::explain_ranks(&ranks, Palette::coloured()));
+        outputs.print("\n");
+    }
+    // Of equal ones both are the first: then it is compared with the next.
+    let worst = ranks.worst();
+    let least = if ranks.least() == worst { usize::from(worst == 0) } else { ranks.least() };
+    let b = all.remove(worst);
+    let a = all.swap_remove(if worst < least { least - 1 } else { least });
+    Ok((a, b))
 }
 
 /// One of the two, and what a page shows of it.
@@ -114,7 +145,7 @@ fn of_recording(recording: Recording, path: &Path, is_page: bool) -> Result<Show
     (side.torch, side.settings) = (study.torch, study.settings);
     if study.anatomy.has_names {
         side.notes = study.notes;
-        side.totals.floor = study.floor_bytes;
+        side.totals.floor = study.floor_bytes.filter(|_| !study.anatomy.is_inferred);
     }
     Ok(Shown { side, item })
 }

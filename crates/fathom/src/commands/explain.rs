@@ -3,11 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use diff::Side;
 use recording::Recording;
-use report::{Explanation, Palette};
+use report::{Explanation, Palette, RankedSides};
 use study::{Context, Study, Wants};
 
 use crate::cli::ExplainArguments;
@@ -31,19 +32,34 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
         match load::load_any(file)? {
             Loaded::Text(text) => texts.push((file.display().to_string(), text)),
             Loaded::Recordings(recordings) => {
-                recorded.push((file, load::choose(recordings, file, arguments.source.device)?));
+                let device = arguments.source.device;
+                // One answer goes to one file.
+                let chosen = match arguments.source.json.is_some() || arguments.snapshot.is_some() {
+                    true => vec![load::choose(recordings, file, device)?],
+                    false => load::choose_all(recordings, file, device)?,
+                };
+                recorded.extend(chosen.into_iter().map(|recording| (file, recording)));
             }
         }
     }
     check(arguments, texts.len(), recorded.len())?;
     let is_any_recorded = !recorded.is_empty();
-    for (index, (file, recording)) in recorded.into_iter().enumerate() {
+    let wants = Wants { fragments: true, source: arguments.snapshot.is_some(), ..Wants::default() };
+    let studied = recorded.into_iter().map(|(file, recording)| {
+        explanation(recording, file, wants).map(|explanation| (file, explanation))
+    });
+    let mut studied: Vec<(&PathBuf, Explanation)> = studied.collect::<Result<_>>()?;
+    if let Some(ranks) = ranks(&studied) {
+        outputs.print(&report::explain_ranks(&ranks, Palette::coloured()));
+        outputs.print("\n");
+        if IN_FULL < studied.len() {
+            studied = vec![studied.swap_remove(ranks.worst())];
+        }
+    }
+    for (index, (file, mut explanation)) in studied.into_iter().enumerate() {
         if index != 0 {
             outputs.print("\n");
         }
-        let wants =
-            Wants { fragments: true, source: arguments.snapshot.is_some(), ..Wants::default() };
-        let mut explanation = explanation(recording, file, wants)?;
         if let (Some(path), Some(source)) = (&arguments.snapshot, &explanation.study.source) {
             let notes = outputs.note(export::write(source, file, path)).flatten();
             explanation.study.notes.extend(notes);
@@ -61,6 +77,27 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     }
     oom::explain(&texts, &arguments.texts, arguments.source.json.as_deref(), &mut outputs)?;
     Ok(outputs.finish(0))
+}
+
+/// So many recordings are explained in full; of more, the one that needs most.
+const IN_FULL: usize = 2;
+
+/// Several cards, ranks or files side by side; `None` if there is only one.
+fn ranks(studied: &[(&PathBuf, Explanation)]) -> Option<RankedSides> {
+    let is_one_file = studied.iter().all(|(file, _)| Some(file) == studied.first().map(|(f, _)| f));
+    let side = |(file, explanation): &(&PathBuf, Explanation)| {
+        let study = &explanation.study;
+        let mut side = Side::of(&study.anatomy, &study.findings);
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+        let several = studied.iter().filter(|(other, _)| other == file).count();
+        side.name = match several {
+            1 => name.into_owned(),
+            _ if is_one_file => format!("device {}", study.device),
+            _ => format!("{name} device {}", study.device),
+        };
+        side
+    };
+    RankedSides::of(studied.iter().map(side).collect())
 }
 
 /// Flags that make no sense for what the files turned out to be.
@@ -101,6 +138,13 @@ pub(crate) fn explanation(recording: Recording, file: &Path, wants: Wants) -> Re
     if !is_ours {
         study.notes.push(
             "nothing has a name here, so the category is unknown: `fathom run` gives names to all"
+                .to_owned(),
+        );
+    }
+    if study.anatomy.is_inferred {
+        study.notes.push(
+            "a snapshot has no names: categories, modules and phases are inferred from it; \
+             `fathom run` records them"
                 .to_owned(),
         );
     }

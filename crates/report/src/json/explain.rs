@@ -19,12 +19,21 @@ struct Report<'a> {
     peak: Peak<'a>,
     #[serde(flatten)]
     body: Body<'a>,
+    /// By what categories are known, where nobody recorded them; a name of "" is what has none.
+    evidence: Vec<EvidenceRow<'a>>,
     findings: Vec<Finding<'a>>,
     answers: Vec<AskedRow<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     /// At the failed request, else at the peak; null if the replay does not come that far.
     fragments: Option<Fragments<'a>>,
     notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct EvidenceRow<'a> {
+    name: &'a str,
+    bytes: u64,
+    count: u64,
 }
 
 #[derive(Serialize)]
@@ -70,6 +79,11 @@ pub fn explain(explanation: &Explanation) -> String {
             origin: peak.raised_by.as_ref().map(place).unwrap_or_default(),
         },
         body: Body::of(anatomy),
+        evidence: peak
+            .evidence
+            .iter()
+            .map(|row| EvidenceRow { name: &row.name, bytes: row.bytes, count: row.count })
+            .collect(),
         findings: findings(&explanation.study.findings),
         answers: answers(&explanation.answers),
         out_of_memory: anatomy.out_of_memory.as_ref().map(|refusal| OutOfMemory {

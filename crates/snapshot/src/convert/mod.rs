@@ -2,9 +2,10 @@
 //!
 //! A snapshot is what PyTorch writes: events with their stacks, and the segments at the end. A
 //! recording is what Fathom replays and explains. What PyTorch keeps and a recording has no place for
-//! (times, stacks of frees and of segments) is left out.
+//! (stacks of frees, named regions) stands beside it, as [`Clues`]: names can be inferred from it.
 
 mod back;
+mod clues;
 mod owners;
 mod pools;
 mod settings;
@@ -15,6 +16,7 @@ use recording::{About, Block, BlockState, Event, Mark, OwnerId, Recording, Segme
 
 use crate::model::{self, Action, PoolId, SegmentKind, Snapshot, TraceEntry};
 pub use back::from_recording;
+pub use clues::{Clues, Region};
 use owners::Owners;
 
 /// Devices of one process that torch can count: its `DeviceIndex` is a signed byte.
@@ -25,28 +27,45 @@ const MOST_DEVICES: usize = 128;
 /// Traces that begin in the middle of a run convert like any other: what was there before follows
 /// from the segments at the end. Without a trace, a recording has no events.
 pub fn to_recordings(snapshot: &Snapshot) -> Vec<Recording> {
+    let devices = devices(snapshot).into_iter();
+    devices.map(|device| convert(snapshot, device, false).0).collect()
+}
+
+/// The same, each with what the snapshot tells beside its events; their stacks are among the recording's.
+pub fn with_clues(snapshot: &Snapshot) -> Vec<(Recording, Clues)> {
+    devices(snapshot).into_iter().map(|device| convert(snapshot, device, true)).collect()
+}
+
+/// Devices that have a segment or an event, in order of their numbers.
+fn devices(snapshot: &Snapshot) -> Vec<u32> {
     let traced = snapshot.device_traces.iter().enumerate();
     let traced = traced.filter(|(_, trace)| !trace.is_empty()).map(|(device, _)| device as u32);
     let held = snapshot.segments.iter().map(|segment| segment.device);
     let devices: BTreeSet<u32> = traced.chain(held).collect();
-    devices.into_iter().take(MOST_DEVICES).map(|device| convert(snapshot, device)).collect()
+    devices.into_iter().take(MOST_DEVICES).collect()
 }
 
-fn convert(snapshot: &Snapshot, device: u32) -> Recording {
+fn convert(snapshot: &Snapshot, device: u32, wants_clues: bool) -> (Recording, Clues) {
     let segments = snapshot.segments.iter().filter(|segment| segment.device == device);
     let finish: Vec<Segment> = segments.map(segment).collect();
     let trace = snapshot.device_traces.get(device as usize).map_or(&[][..], Vec::as_slice);
     let mut owners = Owners::new(&snapshot.tables);
     let mut events = Vec::with_capacity(trace.len());
+    let mut clues = Clues::of(snapshot, device);
     let mut pools = pools::pools(trace, &finish).into_iter();
     for entry in trace {
         let pool = entry.pool.map(|PoolId(a, b)| (a, b));
         let derived = pools.next().unwrap_or_default();
+        clues.place(entry, events.len());
         events.extend(event(entry, pool.unwrap_or(derived), &mut owners));
         if entry.action == Action::Oom {
             let owner = owners.of(entry);
             let is_known = owner != OwnerId(0);
             events.extend(is_known.then_some(Event::Mark(Mark::Owner { address: 0, owner })));
+        }
+        if wants_clues {
+            let ran = entry.stack.and_then(|stack| owners.stack(stack));
+            clues.ran.resize(events.len(), ran);
         }
     }
     events.extend(older(snapshot, device, trace, &mut owners));
@@ -59,7 +78,8 @@ fn convert(snapshot: &Snapshot, device: u32) -> Recording {
     };
     let mut recording = Recording { about, events, finish, ..Recording::default() };
     owners.fill(&mut recording);
-    recording
+    clues.end(recording.events.len(), trace.iter().any(|entry| entry.time_us != 0));
+    (recording, clues)
 }
 
 /// Who made the blocks that are alive at the end and older than the trace.

@@ -94,7 +94,7 @@ impl<'a> Owners<'a> {
     }
 
     /// A stack, built from its outermost frame inwards; `None` if it has no frame.
-    fn stack(&mut self, stack: tables::StackId) -> Option<StackId> {
+    pub(super) fn stack(&mut self, stack: tables::StackId) -> Option<StackId> {
         if let Some(known) = self.stack_of.get(&stack) {
             return *known;
         }
