@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::architecture::Architecture;
+use crate::beside::Loading;
 
 /// The memory of [`crate::unlimited`]: large, and yet small beside the address space of a process.
 pub const UNLIMITED_BYTES: u64 = 16 << 40;
@@ -63,6 +64,8 @@ pub struct Card {
     pub context_bytes: u64,
     /// How `context_bytes` is known.
     pub context_known: Source,
+    /// When kernels are loaded; lazily in the catalogue.
+    pub loading: Loading,
     /// Compute capability, as in 8.6.
     pub compute_capability: (u32, u32),
     pub sm_count: u32,

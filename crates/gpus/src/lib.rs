@@ -1,7 +1,7 @@
 //! The catalogue of cards: what their driver reports, each number with its source.
 //!
-//! The numbers live in three text tables beside the manifest: `cards.txt`, `architectures.txt` and
-//! `sources.txt`. They are part of the binary and are read on first use; nothing else happens at
+//! The numbers live in text tables beside the manifest: `cards.txt`, `architectures.txt`, `beside.txt`
+//! (what a card shows beside PyTorch's memory) and `sources.txt`. They are part of the binary and are read on first use; nothing else happens at
 //! run time, because this crate is linked into a library that is loaded into strangers' processes.
 //!
 //! ```
@@ -11,6 +11,7 @@
 //! ```
 
 mod architecture;
+mod beside;
 mod card;
 mod find;
 mod kernels;
@@ -18,6 +19,7 @@ mod page;
 mod table;
 
 pub use architecture::{Architecture, architectures};
+pub use beside::{ContextRange, Counted, Loading, Measured, measurements};
 pub use card::{Card, Source, UNLIMITED_BYTES};
 pub use find::{NotFound, find};
 pub use kernels::has_kernels;

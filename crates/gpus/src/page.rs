@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::beside::{Counted, Loading, Measured};
 use crate::card::{Card, Source, gib};
 use crate::table;
 
@@ -23,9 +24,32 @@ CUDA 13, and nearly all of the 24,576 under Windows. For another driver's number
 loaded lazily (the default since CUDA 12.2). It depends on the driver and on CUDA's version as well,
 and it grows as kernels are loaded. Where nobody published a measurement it is
 34 MiB + 1.86 KiB for each thread the card can hold, a line through nine cards between 105 and
-558 MiB of which none is further off than 18 MiB; smaller cards are given the least of these.
+558 MiB of which none is further off than 18 MiB; smaller cards are given the least of these. Two cards
+that were found later are 4 and 13 MiB below the line.
 
 `~` marks a number that is assumed rather than sourced; the reasons are listed below.
+";
+
+const BESIDE: &str = "
+## Beside PyTorch
+
+What a card shows is more than PyTorch reserves: the context, kernels that were loaded since, and what
+cuBLAS, cuDNN and others keep for themselves. Published measurements disagree, so Fathom has a range for
+each card (`fathom gpus NAME`):
+
+- *low*: the least context that was measured on this chip; 18 MiB below the line where none was;
+- *likely*, which a run counts: the card's context;
+- *high*: the most that a run by itself was seen to take on this chip, or 131 MiB above the context, the
+  most that came on top of one where both are known (18 more where the context is assumed).
+
+With `CUDA_MODULE_LOADING=EAGER` all kernels of PyTorch and its libraries are loaded at once: 362 to
+1,230 MiB more in published runs, all of PyTorch before 1.13; the middle of them, 717, is counted and is
+an assumption. NCCL's memory is not in the range: it has a row of its own.
+
+`fathom calibrate` measures a real card in a minute and writes rows of this table.
+
+| card | counted | MiB | loading | processes | torch | CUDA | driver | source |
+| --- | --- | ---: | --- | ---: | --- | --- | --- | --- |
 ";
 
 /// More cards than this are counted, not listed.
@@ -53,6 +77,10 @@ pub fn markdown() -> String {
             mark(card.l2_bytes >> 10, card.l2_known),
         );
     }
+    page.push_str(BESIDE);
+    for row in table::beside() {
+        let _ = writeln!(page, "{}", measurement(row));
+    }
     for assumed in [false, true] {
         let title = if assumed { "Assumptions" } else { "Sources" };
         let _ = write!(page, "\n## {title}\n\n");
@@ -61,6 +89,26 @@ pub fn markdown() -> String {
         }
     }
     page
+}
+
+/// A row of what was measured beside PyTorch's memory.
+fn measurement(row: &Measured) -> String {
+    let card = if row.card == "-" { "not told".to_owned() } else { format!("`{}`", row.card) };
+    let counted = match row.counted {
+        Counted::Context => "context",
+        Counted::All => "all",
+        Counted::Loading => "added by loading all kernels",
+    };
+    let loading = match row.loading {
+        Some(Loading::Lazy) => "lazy",
+        Some(Loading::Eager) => "eager",
+        None => "not told",
+    };
+    let Measured { ranks, torch, cuda, driver, source, .. } = row;
+    let mib = row.bytes >> 20;
+    format!(
+        "| {card} | {counted} | {mib} | {loading} | {ranks} | {torch} | {cuda} | {driver} | {source} |"
+    )
 }
 
 /// A number, with `~` if it is assumed.

@@ -1,13 +1,15 @@
-//! The three text tables, read once. A row that cannot be read names itself.
+//! The text tables, read once. A row that cannot be read names itself.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use crate::architecture::Architecture;
+use crate::beside::{Counted, Loading, Measured};
 use crate::card::{Card, Source};
 
 const CARDS: &str = include_str!("../cards.txt");
 const ARCHITECTURES: &str = include_str!("../architectures.txt");
+const BESIDE: &str = include_str!("../beside.txt");
 const SOURCES: &str = include_str!("../sources.txt");
 
 /// A row that cannot be read: what was expected, and what stood there.
@@ -35,6 +37,14 @@ pub(crate) fn architectures() -> &'static [Architecture] {
     static TABLE: OnceLock<Vec<Architecture>> = OnceLock::new();
     TABLE.get_or_init(|| {
         rows(ARCHITECTURES).map(architecture).collect::<Result<_, _>>().unwrap_or_else(give_up)
+    })
+}
+
+/// The rows of `beside.txt`.
+pub(crate) fn beside() -> &'static [Measured] {
+    static TABLE: OnceLock<Vec<Measured>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        rows(BESIDE).map(measured).collect::<Result<_, _>>().unwrap_or_else(give_up)
     })
 }
 
@@ -82,6 +92,7 @@ fn card(row: &'static str) -> Result<Card, Broken> {
         used_bytes: 0,
         context_bytes: context_mib << 20,
         context_known,
+        loading: Loading::Lazy,
         compute_capability: architecture.compute_capability,
         sm_count,
         sm_known,
@@ -122,6 +133,33 @@ fn architecture(row: &'static str) -> Result<Architecture, Broken> {
         shared_reserved_per_block: reserved << 10,
         multiply_adds_per_clock,
     })
+}
+
+fn measured(row: &'static str) -> Result<Measured, Broken> {
+    let mut cells = Cells::of(row);
+    let card = cells.text("a card")?;
+    if card != "-" && !cards().iter().any(|known| known.name == card) {
+        return Err(cells.broken("a name of cards.txt", card));
+    }
+    let counted = match cells.text("what was counted")? {
+        "context" => Counted::Context,
+        "all" => Counted::All,
+        "loading" => Counted::Loading,
+        other => return Err(cells.broken("`context`, `all` or `loading`", other)),
+    };
+    let mib: u64 = cells.number("MiB")?;
+    let loading = match cells.text("a way of loading")? {
+        "lazy" => Some(Loading::Lazy),
+        "eager" => Some(Loading::Eager),
+        "?" => None,
+        other => return Err(cells.broken("`lazy`, `eager` or `?`", other)),
+    };
+    let ranks = cells.number("a number of processes")?;
+    let [torch, cuda, driver] =
+        [cells.text("torch")?, cells.text("CUDA")?, cells.text("a driver")?];
+    let source = cells.source()?;
+    cells.end()?;
+    Ok(Measured { card, counted, bytes: mib << 20, loading, ranks, torch, cuda, driver, source })
 }
 
 /// The cells of a row, separated by two or more blanks and read from left to right.
@@ -202,6 +240,7 @@ mod tests {
         let broken: Vec<String> = rows(CARDS)
             .filter_map(|row| card(row).err())
             .chain(rows(ARCHITECTURES).filter_map(|row| architecture(row).err()))
+            .chain(rows(BESIDE).filter_map(|row| measured(row).err()))
             .map(|broken| broken.to_string())
             .collect();
         assert_eq!(broken, [""; 0]);
@@ -219,9 +258,21 @@ mod tests {
     }
 
     #[test]
+    fn a_broken_measurement_names_itself() {
+        let broken = |row| measured(row).expect_err("something is wrong").to_string();
+        let row = "rtx9999  context  115  lazy  1  -  12  -  llama-list";
+        assert!(broken(row).starts_with("expected a name of cards.txt, got `rtx9999`"));
+        let row = "gtx1080  contexts  115  lazy  1  -  12  -  llama-list";
+        assert!(broken(row).contains("`context`, `all` or `loading`, got `contexts`"));
+    }
+
+    #[test]
     fn every_source_is_used_and_has_a_sentence() {
-        let used: BTreeSet<&str> =
-            rows(CARDS).flat_map(|row| row.split("  ")).map(str::trim).collect();
+        let used: BTreeSet<&str> = rows(CARDS)
+            .chain(rows(BESIDE))
+            .flat_map(|row| row.split("  "))
+            .map(str::trim)
+            .collect();
         let unused: Vec<&str> =
             sources().map(|(key, _)| key).filter(|key| !used.contains(key)).collect();
         assert_eq!(unused, [""; 0]);

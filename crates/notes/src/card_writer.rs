@@ -24,6 +24,7 @@ use crate::parts::PartNumber;
 use crate::stacks::StackNumber;
 use crate::state::State;
 use crate::text_table::Word;
+use crate::work_areas::WorkAreas;
 
 /// One event of the history.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,7 @@ pub struct Batch<'a> {
     /// Owners of events that lie outside of functions and nodes, by their index.
     pub outside: Map<usize, OwnerId>,
     /// Work areas of libraries, by part and address.
-    pub workspaces: Option<&'a Map<(u64, u64), &'static str>>,
+    pub workspaces: Option<&'a WorkAreas>,
     /// Parts in which events of streams were recorded, and in which they were done; `None` if nobody knows.
     pub waits: Option<&'a [(u64, u64)]>,
     /// Names of parameters that are cast, by their ids.
@@ -165,8 +166,11 @@ impl<W: Write> CardWriter<W> {
                 self.file.event(&Event::Mark(Mark::Name { address, category, name }));
             }
         }
-        if let Some(name) = batch.workspaces.and_then(|all| all.get(&(serial, address))) {
-            self.name(address, Category::Workspace, name);
+        if let Some(area) = batch.workspaces.and_then(|all| all.next(serial, address)) {
+            self.name(address, Category::Workspace, area.name);
+            if area.is_soft {
+                self.file.event(&Event::Mark(Mark::Soft { address }));
+            }
         }
         if let Some(parameter) = state.take_cast(serial, size) {
             let name = batch.parameters.get(&parameter).map_or("a parameter", String::as_str);

@@ -4,7 +4,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use recording::Category;
+
 use crate::parts::{NOTHING, PartNumber, Parts};
+use crate::text_table::Word;
 
 /// Nodes of the backward pass are found again by their sequence numbers: of this many parts at least.
 const MEMORY: usize = 200_000;
@@ -26,6 +29,8 @@ pub struct Local {
     pub function: u32,
     /// The text that the script itself has set for its events.
     pub text: Option<String>,
+    /// What the result of the function that runs is, if that was said before: a word.
+    pub expected: Option<(Category, Word)>,
     /// What distributed training is doing; 0 if nothing is known.
     pub area: u32,
     /// What the last function gave, if it was one whole tensor on the card: the object's address, and bytes.
@@ -71,6 +76,7 @@ impl Local {
         }
         self.sequence.push((sequence, part));
         self.function = function;
+        self.expected = None;
     }
 
     /// The function that made the node with this number.

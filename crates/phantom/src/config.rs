@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use contract::environment as name;
-use gpus::Card;
+use gpus::{Card, Loading};
 
 /// The settings of this process.
 pub(crate) struct Config {
@@ -84,5 +84,6 @@ fn card(memory_bytes: Option<u64>, used_bytes: Option<u64>) -> Card {
     if let Some(bytes) = memory_bytes {
         card = card.with_memory(bytes);
     }
-    card.with_used(used_bytes.unwrap_or(0))
+    let loading = Loading::of(env::var("CUDA_MODULE_LOADING").ok().as_deref());
+    card.with_used(used_bytes.unwrap_or(0)).with_loading(loading)
 }

@@ -20,7 +20,7 @@ use crate::order::{Order, Point, StreamName};
 use crate::state::lock;
 use crate::stream::EXTERNAL;
 use crate::workspaces::fathom_part;
-use crate::{capture, config, device, handles, status};
+use crate::{capture, config, device, handles, status, workspaces};
 
 /// The least time between two events. Kernels take none here, and what is left is noise: with a
 /// floor all trials of an autotuner tie, and it makes the same choice in every run.
@@ -39,6 +39,8 @@ struct Recorded {
     done: Moment,
     point: Point,
     part: u64,
+    /// Plans of cuDNN that its thread had run.
+    runs: u64,
     /// How often it was asked for since the last launch, and how many launches there were then.
     asked: (u32, u64),
 }
@@ -138,7 +140,8 @@ pub(crate) fn record(event: Handle, stream: Handle) -> Answer {
     let part = fathom_part.load(Relaxed);
     let at = events.busy.now();
     let done = events.busy.done_at(point.stream, at);
-    events.recorded.insert(event, Recorded { at, done, point, part, asked: (0, 0) });
+    let runs = workspaces::runs();
+    events.recorded.insert(event, Recorded { at, done, point, part, runs, asked: (0, 0) });
     Ok(())
 }
 
@@ -146,6 +149,7 @@ pub(crate) fn elapsed(out: &mut f32, start: Handle, end: Handle) -> Answer {
     let recorded = &lock(&EVENTS).recorded;
     let one = |event| recorded.get(&event).ok_or(Failure::InvalidHandle);
     let (start, end) = (one(start)?, one(end)?);
+    workspaces::timed(start.runs, end.runs);
     let time = end.done.saturating_sub(start.done).as_secs_f32() * 1e3;
     let has_slept = end.at < end.done || start.at < start.done;
     *out = if has_slept { time } else { time.max(LEAST_MILLISECONDS) };

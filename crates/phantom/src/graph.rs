@@ -1,5 +1,5 @@
 //! CUDA graphs: the nodes that were captured into them, and in which order; replays do nothing.
-//! Captures themselves are in `capture.rs`.
+//! Captures themselves are in `capture/`.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -1,5 +1,6 @@
 //! `fathom gpus`.
 
+use ::gpus::{Card, Counted, Loading};
 use anyhow::Result;
 use report::bytes;
 
@@ -42,11 +43,39 @@ fn one(name: &str) -> Result<String> {
     );
     let guide = format!("CUDA programming guide, compute capability {major}.{minor}");
     let facts = card.facts().map(|(label, value, known)| (label, value, known.to_string()));
-    let facts: Vec<_> = facts.into_iter().chain([("shared memory", shared, guide)]).collect();
+    let facts: Vec<_> =
+        facts.into_iter().chain([("shared memory", shared, guide)]).chain(beside(card)).collect();
     let width = facts.iter().map(|fact| fact.1.chars().count()).max().unwrap_or(0);
     for (label, value, known) in facts {
         let padding = " ".repeat(width - value.chars().count());
         text += &format!("  {label:18}  {value}{padding}  {known}\n");
     }
     Ok(text)
+}
+
+/// What the card shows beside PyTorch's memory: the range, and who measured what.
+fn beside(card: &Card) -> Vec<(&'static str, String, String)> {
+    let mib = |bytes: u64| bytes >> 20;
+    let range = card.context_range();
+    let value = format!("{} to {} MiB", mib(range.low), mib(range.high));
+    let what = "context, loaded kernels and libraries of one process, over all that is known of it";
+    let mut facts = vec![("beside PyTorch", value, what.to_owned())];
+    for row in &range.rows {
+        let counted = match row.counted {
+            Counted::Context => "context",
+            Counted::All | Counted::Loading => "in a run",
+        };
+        let loading = match row.loading {
+            Some(Loading::Eager) => ", all kernels loaded",
+            Some(Loading::Lazy) => "",
+            None => ", loading not told",
+        };
+        let ranks = match row.ranks {
+            1 => String::new(),
+            count => format!(", {count} processes"),
+        };
+        let value = format!("{} MiB {counted}{ranks}{loading}", mib(row.bytes));
+        facts.push(("  measured", value, format!("{}: {}", row.card, row.source)));
+    }
+    facts
 }

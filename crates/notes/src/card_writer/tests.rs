@@ -9,6 +9,7 @@ use super::*;
 use crate::parts::Part;
 use crate::stacks::Running;
 use crate::state::{Area, Function};
+use crate::work_areas::{WorkArea, WorkAreas};
 
 /// A file that can be read while a writer has it.
 #[derive(Clone, Default)]
@@ -163,7 +164,8 @@ fn what_is_known_at_once_follows_its_allocation() {
     script.state.casts.insert(serial, vec![(64, 0x77)]);
     let entries = [entry("alloc 0xa 64", serial), entry("alloc 0xb 32", serial)];
     assert_eq!(script.writer.look(&mut script.state, &entries).parameters, [0x77]);
-    let workspaces = Map::from_iter([((serial, 0xb), "cuBLAS")]);
+    let mut workspaces = WorkAreas::default();
+    workspaces.add(serial, 0xb, WorkArea { name: "cuBLAS", is_soft: false });
     let parameters = Map::from_iter([(0x77, "fc.weight".to_owned())]);
     let batch = Batch { workspaces: Some(&workspaces), parameters, ..Batch::default() };
     script.write(&entries, &[], batch);
@@ -184,6 +186,27 @@ fn what_is_known_at_once_follows_its_allocation() {
             (0xb, "workspace", "cuBLAS"),
         ]
     );
+}
+
+/// A search and the run that follows it often get the same block.
+#[test]
+fn one_address_has_one_use_after_another() {
+    let mut script = Script::new();
+    let serial = script.state.parts.begin(script.function);
+    let words = ["alloc", "free_completed"].repeat(4);
+    let entries: Vec<_> =
+        words.iter().map(|word| entry(&format!("{word} 0xa 64"), serial)).collect();
+    let mut workspaces = WorkAreas::default();
+    let [search, run] = [("search", true), ("run", false)];
+    for (name, is_soft) in [search, search, search, run, search, run, run] {
+        workspaces.add(serial, 0xa, WorkArea { name, is_soft });
+    }
+    script.write(&entries, &[], Batch { workspaces: Some(&workspaces), ..Batch::default() });
+    let events = script.events();
+    let marks: Vec<_> = events.iter().filter(|line| !line.contains("free")).collect();
+    let kinds: Vec<&str> = marks.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    let (a, n, s) = ("alloc", "name", "soft");
+    assert_eq!(kinds, [a, n, s, a, n, a, n, s, a, n], "{marks:?}");
 }
 
 #[test]

@@ -75,11 +75,13 @@ pub(crate) fn execute(_handle: Handle, plan: Handle, pack: Handle) -> Answer {
     };
     let workspace = *workspace;
     drop(descriptors);
+    oracle::run(&node)?;
     node.release();
     let work = model::kind_of(&node);
-    workspaces::note(work, workspace);
-    if let Some((source, bytes)) = node.workspace.get() {
-        status::note_work(work, *source, *bytes);
+    let known = node.workspace.get().copied();
+    workspaces::note_plan(work, workspace, node.key, known);
+    if let Some((source, bytes)) = known {
+        status::note_work(work, source, bytes);
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ fn number(value: i64, kind: c_int) -> Reply {
 }
 
 /// The graph that a heuristic, engine, configuration or plan was made for.
-fn graph_of(node: &Node) -> Option<&Node> {
+pub(crate) fn graph_of(node: &Node) -> Option<&Node> {
     let part = |name: c_int| node.nodes(name).first().map(Arc::as_ref);
     let next = match (&node.origin, node.kind) {
         (Origin::Result { parent, .. }, _) => parent,

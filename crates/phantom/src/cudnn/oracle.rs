@@ -1,22 +1,30 @@
 //! Who answers a question about a graph: the answers of earlier runs, else the real cuDNN, which is
 //! loaded for that, else the model.
+//!
+//! With `cudnn.benchmark` PyTorch finalizes a plan for every configuration that cuDNN proposes, some thirty a
+//! convolution and milliseconds each, to time them all. Here they tie and the first is kept. So only the first plan of a
+//! graph is finalized by the real library; of the others the work area is asked, which their configurations know, and
+//! they are finalized when they come to be used.
 
+use std::cell::Cell;
+use std::collections::HashSet;
 use std::ffi::c_int;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, OnceLock};
 
 use contract::work::Source as By;
 
 use super::answers::{Answers, Reply, sealed, unsealed};
 use super::digest::Digest;
-use super::graph::{Node, attribute, kind};
+use super::graph::{Node, attribute, kind, value};
 use super::real::{self, FIRST_VERSION, Library, Twin};
 use super::{device, model};
-use crate::error::Failure;
+use crate::error::{Answer, Failure};
+use crate::state::lock;
 use crate::{config, status};
 
 /// To be raised when the phantom answers cuDNN's own questions (driver, NVRTC) in another way: that
@@ -63,6 +71,13 @@ struct Source {
     answers: Answers,
     /// Digest of all that answers depend on beside the graph: version and card.
     seed: u128,
+    /// Graphs of which the real library has finalized a plan.
+    planned: Mutex<HashSet<u128>>,
+}
+
+thread_local! {
+    /// The graph whose plan this thread ran last.
+    static LAST_RUN: Cell<u128> = const { Cell::new(0) };
 }
 
 /// Answers a question. The twins are those of the descriptors found, where cuDNN was asked just now.
@@ -100,12 +115,13 @@ impl Source {
         let answers = Answers::open(folder.as_deref(), &format!("{version}-{}", config.card.name));
         let world = Digest::new().number(GENERATION).number(version as i64);
         let seed = world.field(card.as_bytes()).finish();
-        Some(Source { path, version, answers, seed })
+        Some(Source { path, version, answers, seed, planned: Mutex::default() })
     }
 
     fn ask(&self, node: &Node, question: Question) -> (Reply, Vec<Twin>, By) {
         let key = question.key(self.seed, node);
-        let (reply, twins) = match self.answers.get(key) {
+        let known = self.answers.get(key).or_else(|| self.workspace_of_waiting(node, question));
+        let (reply, twins) = match known {
             Some(reply) => (reply, Vec::new()),
             None => match real::library(self.path) {
                 Some(library) => {
@@ -118,6 +134,49 @@ impl Source {
         };
         status::page().cudnn_version.store(self.version as u32, Relaxed);
         (reply, twins, By::Exact)
+    }
+}
+
+impl Source {
+    /// The work area of a plan that the real library has not finalized: its configuration has it, too.
+    fn workspace_of_waiting(&self, plan: &Node, question: Question) -> Option<Reply> {
+        let Question::Values { name: attribute::PLAN_WORKSPACE, wanted: 1, .. } = question else {
+            return None;
+        };
+        let is_finalized = lock(&plan.twin).is_some();
+        (!is_finalized).then(|| self.configured_workspace(plan)).flatten()
+    }
+
+    fn configured_workspace(&self, plan: &Node) -> Option<Reply> {
+        let config = plan.nodes(attribute::PLAN_CONFIG).first()?;
+        let name = attribute::CONFIG_WORKSPACE;
+        let (reply, ..) =
+            self.ask(config, Question::Values { name, kind: value::INT64, wanted: 1 });
+        reply.number().map(|_| reply)
+    }
+
+    /// Whether a plan need not be finalized yet: another one of its graph was, and its work area is known.
+    fn can_wait(&self, plan: &Node) -> bool {
+        let is_known = self.answers.get(Question::Finalize.key(self.seed, plan)).is_some();
+        let graph = model::graph_of(plan).map(|graph| graph.key);
+        let has_plan = graph.is_some_and(|graph| lock(&self.planned).contains(&graph));
+        !is_known && has_plan && self.configured_workspace(plan).is_some()
+    }
+}
+
+/// A plan is about to run. The one that a search keeps is the first that it runs: it must be what cuDNN accepts.
+pub(crate) fn run(plan: &Node) -> Answer {
+    let graph = model::graph_of(plan).map_or(0, |graph| graph.key);
+    if LAST_RUN.replace(graph) == graph {
+        return Ok(());
+    }
+    finalize(plan)
+}
+
+fn finalize(node: &Node) -> Answer {
+    match ask(node, Question::Finalize).0.status {
+        0 => Ok(()),
+        code => Err(Failure::Cudnn(code)),
     }
 }
 
@@ -182,10 +241,18 @@ pub(crate) fn judge(node: &Node) -> Result<(), Failure> {
     if !has_its_part(node) {
         return Err(Failure::InvalidValue);
     }
-    match ask(node, Question::Finalize).0.status {
-        0 => Ok(()),
-        code => Err(Failure::Cudnn(code)),
+    if node.kind != kind::PLAN {
+        return finalize(node);
     }
+    let source = source();
+    if source.is_some_and(|source| source.can_wait(node)) {
+        return Ok(());
+    }
+    finalize(node)?;
+    if let (Some(source), Some(graph)) = (source, model::graph_of(node)) {
+        lock(&source.planned).insert(graph.key);
+    }
+    Ok(())
 }
 
 /// Whether a descriptor has the part that it is about. The real library follows it without a look.
