@@ -1,20 +1,40 @@
-"""Starts tests/on_phantom on the phantom, once for each torch."""
+"""Starts tests/on_phantom on the phantom: all of it with the default torch; with others `make test` tries some files, and
+`make test-torches` all."""
 
 import subprocess
 
 import pytest
 from conftest import PYTHON, PYTHONS, ROOT, environment, missing
 
+FOLDER = ROOT / "tests" / "on_phantom"
+DEFAULT, *OTHERS = PYTHONS
+# What differs most from torch to torch: memory, its history, streams and values.
+SAMPLE = ["test_memory.py", "test_script_history.py", "test_streams.py", "test_values.py"]
 
-@pytest.mark.parametrize("version", PYTHONS)
-def test_inside(shared, version):
+
+def check(fathom, version, *paths):
     if not PYTHONS[version].exists():
         missing(PYTHONS[version], f"torch {version} is not tested; `make test` installs it")
-    report, done = shared("inside", version)
-    assert done.returncode == 0, f"\n{done.stdout}\n{done.stderr}"
+    report, done = fathom.inside(version, *paths)
+    assert done.returncode == 0 and " passed" in done.stdout, f"\n{done.stdout}\n{done.stderr}"
     assert report["software"]["torch"].startswith(version)
     # Some of them read what nobody knows.
-    assert " passed" in done.stdout and report["verdict"] == "fits_if"
+    assert report["verdict"] == "fits_if"
+
+
+def test_inside(fathom):
+    check(fathom, DEFAULT, FOLDER)
+
+
+@pytest.mark.parametrize("version", OTHERS)
+def test_inside_other_torches(fathom, version):
+    check(fathom, version, *(FOLDER / name for name in SAMPLE))
+
+
+@pytest.mark.torches
+@pytest.mark.parametrize("version", OTHERS)
+def test_all_inside_other_torches(fathom, version):
+    check(fathom, version, FOLDER)
 
 
 def test_the_largest_cards_take_no_host_memory(fathom):
@@ -40,6 +60,6 @@ print("GiB", len(blocks), "MiB", resident() - before >> 20)
 
 
 def test_they_are_not_collected_elsewhere():
-    words = [PYTHON, "-m", "pytest", "--collect-only", "-q", "tests"]
+    words = [PYTHON, "-m", "pytest", "--collect-only", "-q", "tests", "--ignore-glob=tests/test_[!r]*"]
     done = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True)
     assert "test_run.py" in done.stdout and "on_phantom/test_values" not in done.stdout

@@ -1,7 +1,7 @@
 """Sizes that depend on values: the same on the phantom as on the CPU, for every step."""
 
 import pytest
-from conftest import PYTHON, ROOT
+from conftest import PYTHON, ROOT, sampled
 
 HERE = ROOT / "tests" / "sizes"
 CASES = {
@@ -10,7 +10,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, ["sparse"]))
 def test_sizes_are_those_of_the_cpu(fathom, name):
     def said(device):
         words = (PYTHON, HERE / f"{name}.py", device, *CASES[name])

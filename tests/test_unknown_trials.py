@@ -4,7 +4,7 @@ import json
 
 import pytest
 from conftest import PYTHON
-from test_unknown import BRANCH, LINE, MASK
+from test_unknown import BRANCH, EXIT, HIDDEN, LINE, MASK, SIZED, TRAINS
 
 # As MASK, with rows to vary: nothing kept needs 4 GiB or so, all of 60,000 rows another 4.5.
 SCRIPT = "import os\n" + MASK.replace("60000", "int(os.environ.get('ROWS', 60000))")
@@ -43,6 +43,7 @@ def test_a_sweep_tries_the_most_as_well(trials):
     assert again["points"] == answer["points"] and again["trials"]["run"] == 0, text
 
 
+@pytest.mark.matrix
 def test_the_largest_value_says_what_it_rests_on(trials):
     flags = ("--vary", "rows=59999..60000", "--set", "rows=ROWS={}", "--memory", "5GiB")
     answer, text = trials("sweep", SCRIPT, flags=flags)
@@ -58,6 +59,7 @@ def test_a_plan_says_what_it_rests_on(trials):
     assert text.startswith("FITS AS IT IS  ") and answer["baseline"]["fits"] and 8 << 30 < answer["baseline"]["device_bytes"]
 
 
+@pytest.mark.matrix
 def test_a_branch_on_a_count_is_never_certain(trials):
     answer, text = trials("fit", BRANCH, flags=("--memory", "24GiB"))
     assert answer["baseline"]["verdict"] == "fits_if" and text.startswith("FITS IF  what `__int__` at train.py:5"), text
@@ -67,3 +69,19 @@ def test_what_the_user_says_of_a_line_counts_in_trials(trials):
     flags = ("--memory", "5GiB", "--assume", f"train.py:{LINE + 1}=60000")
     answer, text = trials("sweep", SCRIPT, flags=("--vary", "rows=60000", "--set", "rows=ROWS={}", *flags))
     assert [point["verdict"] for point in answer["points"]] == ["does_not_fit"], text
+
+
+TRIALS = {
+    "exit": (EXIT, "1GiB", "fits_if"),
+    "sized": (SIZED, "20GiB", "fits_if"),
+    "trains": (TRAINS, "5GiB", "fits"),
+    "hidden": (HIDDEN, "4.2GiB", "fits_if"),
+}
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_trials_go_by_numbers_as_runs_do(trials, name):
+    script, memory, expected = TRIALS[name]
+    answer, text = trials("fit", script, flags=("--memory", memory))
+    start = "FITS IF  what `" if expected == "fits_if" else "FITS AS IT IS  "
+    assert answer["baseline"]["verdict"] == expected and text.startswith(start), text

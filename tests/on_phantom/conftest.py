@@ -6,9 +6,19 @@ import pytest
 import torch
 
 
-def pytest_collection_modifyitems(items):
-    """The faults of `test_border.py` leave texts of ours in autograd's own threads: it comes last."""
-    items.sort(key=lambda item: item.path.stem == "test_border")
+@pytest.fixture(scope="session", autouse=True)
+def is_on_the_card():
+    """The doorway opens with the first use of the card: in whichever file that a run begins with."""
+    torch.ones(1, device="cuda")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def swift():
+    """Hundreds of thousands of objects that stay: the collector, which many tests call, need not look through them."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ gradients in a run of the same training on the CPU, where values are real."""
 
 import gc
 import re
+import weakref
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,12 @@ MIB = 1 << 20
 # Of this page a test of Rust says that it is what the table of levers says.
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fit.md"
 RESULTS = dict(re.findall(r"^\| `([a-z0-9-]+)` .* \| ([a-zA-Z; ]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+@pytest.fixture(autouse=True)
+def alone():
+    """A model of another test would be a second root, and paths would begin with the names of both."""
+    gc.collect()
 
 
 class Block(nn.Module):
@@ -265,6 +272,22 @@ def test_what_is_there_already_is_not_applicable():
         model(torch.zeros(1, 4, device="cuda"))
     reasons = [facts["reason"] for facts in undo()]
     assert "already" in reasons[0] and "already" in reasons[1] and "in use" in reasons[2]
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "fused-attention", "channels-last", "freeze", "half-frozen", "accumulate", "zero-grad"])
+def test_a_model_that_the_script_drops_is_gone(name):
+    """Else its weights would stay on the card, in trials of scripts that make a second model."""
+    undo = levers.install([{"lever": name, "modules": BLOCKS, "parts": 1}])
+    model, frozen = Model().cuda(), nn.Linear(64, 50).cuda().requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    (model(torch.randn(2, 3, 16, 16, device="cuda")).sum() + frozen(torch.randn(2, 64, device="cuda")).sum()).backward()
+    optimizer.step()
+    seen = [weakref.ref(each) for root in (model, frozen) for each in (*root.modules(), *root.parameters())]
+    del model, frozen, optimizer
+    gc.collect()
+    held = [each() for each in seen if each() is not None]
+    (facts,) = undo()
+    assert held == [] and (facts["applied"] or name in ("accumulate", "zero-grad")), facts
 
 
 def test_every_lever_has_its_words_and_its_inverse():

@@ -44,14 +44,15 @@ def double(queue, done):
 
 
 def on_the_same_card(queue, done):
-    """Uses tensors of its parent, takes memory of its own, and never ends by itself."""
+    """Uses tensors of its parent, takes memory of its own, and never ends by itself. It takes less than its parent: the
+    report is about the largest, and who is killed says nothing of its peak."""
     small, large = queue.get()
     done.put((small.tolist(), large.shape, torch.cuda.memory_allocated(), torch.cuda.mem_get_info()[0]))
     small.mul_(2)
     done.put(small + 100)
     del small, large
     queue.get()
-    kept = torch.empty(3 * GIB, dtype=torch.uint8, device="cuda")
+    kept = torch.empty(GIB, dtype=torch.uint8, device="cuda")
     done.put(torch.cuda.mem_get_info()[0])
     queue.get()
     del kept
@@ -93,7 +94,7 @@ def test_processes_share_one_card(fresh):
     assert ledger.is_unknown(small) and ledger.is_unknown(theirs)  # another process may have written there
     del theirs
     queue.put("take memory")
-    assert done.get(timeout=60) == torch.cuda.mem_get_info()[0] < seen - 3 * GIB
+    assert done.get(timeout=60) == torch.cuda.mem_get_info()[0] < seen - GIB
     assert f"{child.pid} " in torch.cuda.list_gpu_processes() + " " or not has_nvml()
     os.kill(child.pid, signal.SIGKILL)
     child.join()

@@ -4,9 +4,12 @@ The CPU knows. The phantom says the same, or a decision is noted: it is never wr
 known, by what the design promises, are marked so.
 """
 
+import itertools
+import math
 import random
 import threading
 
+import numpy as np
 import pytest
 import torch
 from fathom._doorway.values import values
@@ -117,7 +120,11 @@ PROGRAMS = {
     "unique": lambda x: x.round().unique(),
     "bincount": lambda x: torch.bincount(x.abs().long()).float(),
     "histogram": lambda x: torch.histc(x, 50),
+    "histogram of whole numbers": lambda x: _histogram(x.abs().long()),
     "cumsum": lambda x: x.cumsum(0),
+    "cummax": lambda x: x.cummax(0).values - 4,
+    "cummin": lambda x: x.cummin(0).values + 4,
+    "lgamma": lambda x: x.abs().lgamma(),
     "views": lambda x: x.view(300, 400).t()[5:17].flatten(),
     "strided view": lambda x: x[::7],
     "write through a view": lambda x: written(x.clone(), lambda y: y[100:60_000].zero_()),
@@ -179,6 +186,11 @@ MAY_BE_UNKNOWN = {"gradient", "gradient, added to", "sgd", "adam", "graph", "vma
 def _autocast(x):
     with torch.autocast(x.device.type, torch.bfloat16):
         return matched(x).float()
+
+
+def _histogram(x):
+    """The CPU has none of whole numbers."""
+    return torch.histc(x if x.is_cuda else x.double(), 5, 0, 4).cumsum(0) / 60_000
 
 
 def _inference(x):
@@ -246,6 +258,70 @@ MAKES = {
     "graph": lambda x, y: graphed(x) if x.is_cuda else x * 3,
     "gradient": lambda x, y: gradient(x.detach(), lambda z: z * y),
 }
+
+
+# Ways to get one number out of a tensor with one element, and to go by it.
+READS = {
+    "item": lambda x: x.item(),
+    "float": float,
+    "list": lambda x: x.reshape(1).tolist()[0],
+    "host": lambda x: x.cpu().item(),
+    "tensor of the host's": lambda x: x.cpu(),
+    "NumPy": lambda x: x.cpu().numpy()[()],
+    "array": lambda x: np.asarray([x.item(), 1.0]).mean(),
+    "average": lambda x: sum([x.item(), x.item()]) / 2,
+    "running": lambda x: 0.9 * 0.5 + 0.1 * x.item(),
+    "rounded": lambda x: round(x.item(), 3),
+    "collected": lambda x: written(torch.zeros(3), lambda y: y.__setitem__(1, x.item())).sum(),
+    "collected tensors": lambda x: torch.stack([x.cpu(), x.cpu()]).mean(),
+    "collected on the card": lambda x: written(torch.zeros(3, device=x.device), lambda y: y.__setitem__(1, x)).sum(),
+}
+GOES = {
+    "less": lambda number: bool(number < 0.4),
+    "more": lambda number: 1 if number > 0.6 else 0,
+    "size": lambda number: torch.empty(int(abs(number) * 1000)).numel(),
+    "loop": lambda number: len(range(int(number * 10))),
+    "floor": lambda number: math.floor(number * 10),
+    "ceiling": lambda number: math.ceil(number * 10),
+    "nearest": lambda number: round(float(number) * 10),
+    "truth": lambda number: bool(number * 0),
+    "equal": lambda number: bool(number == 1.0),
+    "best": lambda number: min([0.3, 0.7], key=lambda other: abs(number - other)),
+    "place": lambda number: sorted([0.3, number, 0.7]).index(0.3),
+}
+SOURCES = {
+    "known": lambda x: x.mean() + 0.5,
+    "share": lambda x: (x > BOUND).float().mean(),
+    "gradient": lambda x: (gradient(x, lambda z: z * z) > 0.2).float().mean(),
+    "dear": lambda x: torch.linalg.norm(x.view(300, 400) @ x.view(400, 300)) / 1e5,
+}
+
+
+def numbers(seed, length=6):
+    """A list of steps: where a number comes from, how it is read and what for."""
+    chance = random.Random(seed)
+    return [(chance.choice([*SOURCES]), chance.choice([*READS]), chance.choice([*GOES])) for _ in range(length)]
+
+
+def gone_by(step, device):
+    source, read, go = step
+    return GOES[go](READS[read](SOURCES[source](data().to(device))))
+
+
+@pytest.mark.parametrize("seed", range(15 if torch.__version__ >= "2.14" else 5))
+def test_programs_that_go_by_numbers_are_right_or_say_that_they_are_not(seed, fresh):
+    for step in numbers(seed):
+        before = said()
+        expected, found = gone_by(step, "cpu"), gone_by(step, "cuda")
+        assert found == expected or said() > before, (step, found, expected)
+
+
+def test_every_way_to_go_by_a_number_is_noted(fresh):
+    unknown = SOURCES["gradient"](data().to("cuda"))
+    for read, go in itertools.product(READS, GOES):
+        before = said()
+        GOES[go](READS[read](unknown))
+        assert said() > before, (read, go)
 
 
 def random_program(seed, length=12):

@@ -115,3 +115,23 @@ def test_a_script_whose_recording_fails_keeps_its_history(fresh, tmp_path, capsy
     assert "the recording ended" in capsys.readouterr().err
     assert len([action for action, *_ in events if action == "alloc"]) >= 8 and len(kept) == 2
     assert sys.maxsize > len(events)
+
+
+@pytest.mark.skipif(not HAS_TEXTS, reason="this torch has no texts of events")
+def test_texts_of_a_recording_that_broke_off_are_not_seen(fresh, tmp_path, capsys):
+    """Autograd's own thread keeps the last one, where nobody can take it back."""
+    from fathom._doorway import native
+
+    weights = torch.ones(300, 300, device="cuda", requires_grad=True)
+    with fathom.record(str(tmp_path)):
+        native.fail_at("after a function", "begin", False)
+        (weights @ weights).sum().backward()
+        native.fail_at("a node", "end", True)
+        (weights @ weights).sum().backward()
+        native.fail_at()
+    border.faults.clear()
+    memory._record_memory_history(stacks="python")
+    (weights @ weights).sum().backward()
+    events, *_ = seen()
+    memory._record_memory_history(enabled=None)
+    assert {text for action, _, text, _ in events if action == "alloc"} == {""}

@@ -6,6 +6,7 @@ import pytest
 import torch
 from fathom._doorway import border, functions
 from fathom._doorway.values import evaluate, values
+from fathom._doorway.values.stand_ins import LARGE as MANY
 from torch.nn import functional as F
 
 
@@ -492,24 +493,55 @@ def test_a_decision_on_what_is_not_known_is_noted():
     assert noted["assumed"] == "least" and len(chosen) == 0
 
 
-@pytest.mark.parametrize("most", [False, True])
 @pytest.mark.parametrize("invert", [torch.logical_not, torch.Tensor.__invert__, torch.bitwise_not])
-def test_a_mask_and_its_inverse_are_assumed_alike(invert, most, monkeypatch):
+def test_a_mask_and_its_inverse_are_assumed_alike(invert):
     """As where points are pruned: what the one keeps, the other drops."""
-    monkeypatch.setattr(values.get(), "most", most)
     weight = torch.ones(LARGE, device="cuda", requires_grad=True)
     (weight * 2).sum().backward()
     mask = weight.grad > 0
     others = invert(mask)
     before = values.get().decisions.total()
     kept, dropped = len(weight[mask]), len(weight[others])
-    assert (kept, dropped) == ((LARGE, 0) if most else (0, LARGE)) and values.get().decisions.total() == before + 2
+    assert (kept, dropped) == (0, LARGE) and values.get().decisions.total() == before + 2
     joined = torch.cat([mask, torch.ones(3, dtype=torch.bool, device="cuda")])
     assert int(mask.sum()) == kept and int(joined.sum()) == kept + 3 and values.get().decisions.total() == before + 2
     assert len(weight[invert(others)]) == kept
     assert len(weight.view(2, -1)[others.view(2, -1)]) == dropped
     del others
     assert len(weight[weight.grad > 0]) == kept
+
+
+def test_the_most_is_a_bound_for_a_mask_and_for_its_inverse(monkeypatch):
+    """What is pruned by one mask must not hide what another one has added."""
+    monkeypatch.setattr(values.get(), "most", True)
+    weight = torch.ones(LARGE, device="cuda", requires_grad=True)
+    (weight * 2).sum().backward()
+    mask = weight.grad > 0
+    assert (len(weight[~mask]), len(weight[mask])) == (LARGE, LARGE)
+
+
+@pytest.mark.parametrize("to_host", [torch.Tensor.cpu, lambda x: torch.empty(x.shape, dtype=x.dtype).copy_(x)], ids=["cpu", "copy_"])
+def test_whole_numbers_that_come_to_the_host_are_decided_there(to_host, monkeypatch):
+    """NumPy, a slice, a size: code of the host's reads them, and nobody sees it."""
+    weight = torch.ones(LARGE, device="cuda", requires_grad=True)
+    (weight * 2).sum().backward()
+    before = values.get().decisions.total()
+    count, truths = to_host((weight.grad > 0).sum()), to_host(weight.grad > 0)
+    assert values.get().decisions.total() == before + 2
+    assert len(torch.zeros(9)[:count]) == len(truths[truths]) == count.numpy() == int(count) == 0
+    monkeypatch.setattr(values.get(), "most", True)
+    assert int(to_host((weight.grad > 0).sum()).numpy()) == MANY and to_host(weight.grad > 0).numpy().all()
+
+
+def test_many_numbers_for_numpy_are_decided(monkeypatch):
+    weight = torch.ones(LARGE, device="cuda", requires_grad=True)
+    (weight * 2).sum().backward()
+    before = values.get().decisions.total()
+    host = weight.grad.cpu()
+    assert values.get().decisions.total() == before
+    assert host.numpy().max() == 0 and values.get().decisions.total() == before + 1
+    monkeypatch.setattr(values.get(), "most", True)
+    assert weight.grad.cpu().numpy().min() == MANY
 
 
 @pytest.fixture(scope="module")

@@ -1,24 +1,32 @@
-//! A run whose sizes depend on values that nobody knows: it is tried with the most that they can give as well.
+//! A run that depends on values which nobody knows: it is tried with others as well. Sizes are the most that they can
+//! give, and every way is gone the other way round.
+//!
+//! Other ways may end a script early. What it did not come to then is tried once more, with all else as it was at first.
 
 use std::path::Path;
 
 use anyhow::Result;
-use study::{Most, Run, Verdict};
+use study::{Decision, Most, Run, Verdict};
 
 use crate::launch::Launch;
 use crate::outcome;
+use crate::ranks;
 use crate::session::{self, Folder};
-use crate::settings::{LEAST, MOST, Settings, ZERO};
+use crate::settings::{LEAST, MOST, MOST_AT, Settings, ZERO};
+use crate::world::World;
 
 /// Seconds that it may take, and how many times those of the first run besides.
 const PATIENCE: u64 = 20;
 const TIMES: u64 = 2;
 
+/// So many runs may try other values.
+const TRIES: usize = 3;
+
 /// Whether the most that such values can give would say more of a run.
 pub(crate) fn is_open(run: &Run, settings: &Settings) -> bool {
     run.verdict == Verdict::Fits
         && !settings.assume.iter().any(|word| word == LEAST)
-        && run.decisions.iter().any(|decision| decision.assumed == LEAST)
+        && run.decisions.iter().any(Decision::is_open)
 }
 
 /// What the command needs with the most, beside the run whose files lie in `least`; what it prints is dropped. `None` if
@@ -27,43 +35,182 @@ pub(crate) fn most(
     launch: &Launch,
     command: &[String],
     settings: &Settings,
+    world: Option<&World>,
     (first, least): (&Run, &Path),
 ) -> Result<Option<Most>> {
-    if session::ending().is_some() {
-        return Ok(None);
+    let mut tries = Tries::new(first);
+    while let Some(other) = tries.next() {
+        if session::ending().is_some() {
+            return Ok(None);
+        }
+        let folder = Folder::new("most")?;
+        let settings = Settings { record: false, ..other.settings(settings) };
+        let run = match world {
+            Some(world) => ranks::run(launch, command, &settings, world, folder.path(), true)?.0,
+            None => {
+                let printed = folder.path().join("printed");
+                let ended = launch.run_quietly(command, &settings, folder.path(), &printed)?;
+                outcome::read(folder.path(), &ended, &settings)
+            }
+        };
+        tries.take(first, run, have_same(first, least, folder.path()));
     }
-    let folder = Folder::new("most")?;
-    let settings = Settings { record: false, ..with_most(settings, patience(first)) };
-    let printed = folder.path().join("printed");
-    let ended = launch.run_quietly(command, &settings, folder.path(), &printed)?;
-    let run = outcome::read(folder.path(), &ended, &settings);
-    Ok(Some(compare((first, least), (run, folder.path()))))
+    Ok(tries.end())
 }
 
-/// Seconds that the most may take: a large number may be a loop's, and such a run is given up.
+/// Seconds that a run may take which repeats the first one: a large number may be a loop's, and such a run is given up.
 pub(crate) fn patience(first: &Run) -> u64 {
     PATIENCE + TIMES * first.wall_seconds.ceil() as u64
 }
 
-/// The settings of a run with the most, for so many seconds.
-pub(crate) fn with_most(settings: &Settings, patience: u64) -> Settings {
-    let assume = std::iter::once(MOST.to_owned()).chain(settings.assume.clone()).collect();
-    let timeout = Some(settings.timeout.map_or(patience, |own| own.min(patience)));
-    Settings { assume, timeout, ..settings.clone() }
+/// Other values to be tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Other {
+    /// Where, as `train.py:88`; empty for everywhere.
+    pub(crate) places: Vec<String>,
+    /// Seconds that it may take: a large number may be a loop's, and such a run is given up.
+    patience: u64,
 }
 
-/// What a run with the most says beside the first one, each with its files.
-pub(crate) fn compare((first, least): (&Run, &Path), (run, most): (Run, &Path)) -> Most {
-    let fits = run.verdict == Verdict::Fits;
-    let is_of_memory = matches!(run.verdict, Verdict::Fits | Verdict::DoesNotFit);
+impl Other {
+    /// The settings of a run with these.
+    pub(crate) fn settings(&self, settings: &Settings) -> Settings {
+        let words = match self.places.is_empty() {
+            true => vec![MOST.to_owned()],
+            false => self.places.iter().map(|place| format!("{MOST_AT}{place}")).collect(),
+        };
+        let assume = words.into_iter().chain(settings.assume.clone()).collect();
+        let timeout = Some(settings.timeout.map_or(self.patience, |own| own.min(self.patience)));
+        Settings { assume, timeout, ..settings.clone() }
+    }
+}
+
+/// Runs with other values beside a first one.
+pub(crate) struct Tries {
+    patience: u64,
+    made: usize,
+    /// What none of them has tried yet.
+    left: Vec<Decision>,
+    /// What they say together.
+    most: Option<Most>,
+}
+
+impl Tries {
+    pub(crate) fn new(first: &Run) -> Tries {
+        let left = first.decisions.iter().filter(|decision| decision.is_open()).cloned().collect();
+        Tries { patience: patience(first), made: 0, left, most: None }
+    }
+
+    /// What is to be tried next, if that can change the answer.
+    pub(crate) fn next(&self) -> Option<Other> {
+        let is_over = self.made == TRIES || self.most.as_ref().is_some_and(|most| !most.fits);
+        let places = self.left.iter().filter_map(|decision| decision.place.as_ref());
+        let places: Vec<String> = match self.made {
+            0 => Vec::new(),
+            _ => places.map(|(file, line)| format!("{file}:{line}")).collect(),
+        };
+        let is_open = !self.left.is_empty() && (self.made == 0 || !places.is_empty());
+        (is_open && !is_over).then_some(Other { places, patience: self.patience })
+    }
+
+    /// What a run with other values gave; `have_same` says whether it allocated the same as the first one.
+    pub(crate) fn take(&mut self, first: &Run, run: Run, have_same: bool) {
+        let is_tried = |open: &Decision| run.decisions.iter().any(|other| is_there(open, other));
+        let (tried, left): (Vec<Decision>, Vec<Decision>) = self.left.drain(..).partition(is_tried);
+        let one = beside(first, run, have_same, &tried);
+        self.most = Some(match self.most.take() {
+            Some(most) => together(most, one),
+            None => one,
+        });
+        self.left = left;
+        self.made = if tried.is_empty() { TRIES } else { self.made + 1 };
+    }
+
+    /// What they say; of what was never tried nothing is known.
+    pub(crate) fn end(self) -> Option<Most> {
+        let untried = study::places(self.left.iter().map(Decision::to_string).collect());
+        let most = self.most?;
+        Some(match untried {
+            Some(places) if most.fits => {
+                let failure = Some(format!("no other value could be tried for {places}"));
+                Most { is_same: false, device_bytes: None, fits: false, failure }
+            }
+            _ => most,
+        })
+    }
+}
+
+/// Whether two decisions are those of one place. A warm process calls a file as the command does, a cold one by its path.
+fn is_there(one: &Decision, other: &Decision) -> bool {
+    let is_same_file = |one: &str, other: &str| {
+        let [short, long] = if one.len() < other.len() { [one, other] } else { [other, one] };
+        long.strip_suffix(short).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+    };
+    one.operator == other.operator
+        && match (&one.place, &other.place) {
+            (Some((file, line)), Some((same, at))) => line == at && is_same_file(file, same),
+            (one, other) => one == other,
+        }
+}
+
+/// Whether the processes of two runs allocated the same, those of each rank.
+fn have_same(first: &Run, least: &Path, most: &Path) -> bool {
+    let same = |least: &Path, most: &Path| outcome::have_same_allocations(least, most);
+    let Some(ranks) = &first.ranks else { return same(least, most) };
+    ranks
+        .rows
+        .iter()
+        .all(|row| same(&session::rank(least, row.rank), &session::rank(most, row.rank)))
+}
+
+/// What a run that tried these says beside the first one.
+fn beside(first: &Run, run: Run, have_same: bool, tried: &[Decision]) -> Most {
+    let are_ways = tried.iter().all(Decision::is_way);
+    // A way that ends the script needs no more than it had until then.
+    let is_ended = run.verdict == Verdict::ScriptFailed && are_ways && !tried.is_empty();
+    let fits = run.verdict == Verdict::Fits || is_ended;
+    let is_of_memory = fits || run.verdict == Verdict::DoesNotFit;
     // Some were the same in both runs: nobody knows whether they matter.
     let is_tried = first.decisions.iter().all(|decision| decision.assumed != ZERO);
-    let both = outcome::allocations(most).zip(outcome::allocations(least));
-    let is_same = fits && is_tried && both.is_some_and(|(most, least)| most == least);
+    // What is freed earlier or later moves the peak as well. Ways, of which there are two, may differ in all but that.
+    let peak = |run: &Run| run.peak.as_ref().map(|peak| (peak.allocated.bytes, peak.device_bytes));
+    let needs_same = peak(&run) == peak(first) || is_ended && peak(&run) <= peak(first);
+    let is_same = fits && is_tried && (have_same || are_ways) && needs_same;
     Most {
         is_same,
         device_bytes: run.peak.as_ref().filter(|_| fits).map(|peak| peak.device_bytes),
         fits,
         failure: (!is_of_memory).then(|| run.failure.unwrap_or_default()),
+    }
+}
+
+/// The larger of two, and the worse.
+fn together(one: Most, other: Most) -> Most {
+    Most {
+        is_same: one.is_same && other.is_same,
+        device_bytes: one.device_bytes.max(other.device_bytes),
+        fits: one.fits && other.fits,
+        failure: one.failure.or(other.failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decision(file: &str, line: u64, operator: &str) -> Decision {
+        let [operator, why, assumed] = [operator, "unknown", "either"].map(str::to_owned);
+        let place = Some((file.to_owned(), line));
+        Decision { operator, place, library: None, why, assumed, count: 1 }
+    }
+
+    #[test]
+    fn a_file_may_be_called_by_its_path() {
+        let one = decision("train.py", 8, "item");
+        assert!(is_there(&one, &decision("/home/me/train.py", 8, "item")));
+        assert!(is_there(&decision("/home/me/train.py", 8, "item"), &one));
+        assert!(!is_there(&one, &decision("/home/me/pretrain.py", 8, "item")));
+        assert!(!is_there(&one, &decision("train.py", 9, "item")));
+        assert!(!is_there(&one, &decision("train.py", 8, "__bool__")));
     }
 }

@@ -8,6 +8,7 @@ use pyo3::types::{PyAnyMethods, PyDict, PyTuple};
 
 use crate::attempt::Attempt;
 use crate::border::{self, Party};
+use crate::lineage::{Lineage, OUTPUT, TOKEN};
 use crate::lock::lock;
 use crate::note_taker::{Entered, NoteTaker};
 use crate::tensors::Tensors;
@@ -25,6 +26,8 @@ struct Parties {
     values: Option<Py<PyAny>>,
     /// Wants to know who allocates.
     recording: Option<Recording>,
+    /// Wants to know of each function before it runs.
+    listener: Option<Py<PyAny>>,
     is_forked: bool,
 }
 
@@ -85,6 +88,9 @@ pub(crate) struct Functions {
     special: Py<PyDict>,
     /// Functions that give pieces of their first argument, maybe thousands.
     pieces: Py<PyAny>,
+    /// Functions that draw a token from what a model says of all of them.
+    draws: Py<PyAny>,
+    lineage: Lineage,
     is_compiling: Py<PyAny>,
     /// Whether this is a worker of a data loader, which has no card.
     is_loading: Py<PyAny>,
@@ -107,6 +113,8 @@ impl Functions {
             readers: get("readers")?,
             special,
             pieces: get("pieces")?,
+            draws: get("draws")?,
+            lineage: Lineage::default(),
             is_compiling: get("is_compiling")?,
             is_loading: get("is_loading")?,
             mode: get("mode")?,
@@ -138,6 +146,32 @@ impl Functions {
         lock(&self.parties).recording = recording;
     }
 
+    /// `listener(function, args, kwargs)` is called before each function, until there is none.
+    #[pyo3(signature = (listener))]
+    fn set_listener(&self, listener: Option<Py<PyAny>>) {
+        lock(&self.parties).listener = listener;
+    }
+
+    /// What tensors come of is followed, or no longer.
+    fn follow_lineage(&self, is_followed: bool) {
+        self.lineage.follow(is_followed);
+    }
+
+    /// A model has given this.
+    fn set_output(&self, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.lineage.set(self.tensors(), tensor, OUTPUT)
+    }
+
+    /// Whether an output of a model is behind it.
+    fn is_of_output(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(self.lineage.mark_of(self.tensors(), tensor)? & OUTPUT != 0)
+    }
+
+    /// Whether it is a token that was drawn, or made of such.
+    fn is_of_token(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(self.lineage.mark_of(self.tensors(), tensor)? & TOKEN != 0)
+    }
+
     /// What is recorded here is another process's; this one may come to use the card itself.
     fn forked(&self) {
         let mut parties = lock(&self.parties);
@@ -163,15 +197,16 @@ impl Functions {
             }
             return Ok(result);
         }
+        self.tell_listener(py, &call)?;
         let recording = lock(&self.parties).recording.as_ref().map(|all| all.clone_ref(py));
-        let Some(recording) = recording else { return self.run(py, &call) };
+        let Some(recording) = recording else { return self.run_followed(py, &call) };
         recording.party.get().across(
             py,
             PLACES,
             || recording.enter(py, &call),
             || {
                 let _in_call = recording.note_taker.get().in_call();
-                self.run(py, &call)
+                self.run_followed(py, &call)
             },
             |was_loud, result| recording.leave(py, was_loud, result),
         )
@@ -209,13 +244,38 @@ impl Functions {
         if self.is_compiling.bind(py).call0()?.is_truthy()? {
             return Ok(true);
         }
+        // What came to the host from the card may not be known there either.
         if self.readers.bind(py).contains(call.function)?
-            && !self.tensors().is_cuda(&call.args.get_item(0)?)?
+            && !self.ledger.get().is_on_card(&call.args.get_item(0)?)?
         {
             return Ok(true);
         }
         let is_forked = lock(&self.parties).is_forked;
         Ok(is_forked && self.is_loading.bind(py).call0()?.is_truthy()?)
+    }
+
+    /// It answers for its own errors: what comes of it, as an end of the script, is meant.
+    fn tell_listener(&self, py: Python<'_>, call: &Call<'_, '_>) -> PyResult<()> {
+        let listener = lock(&self.parties).listener.as_ref().map(|one| one.clone_ref(py));
+        let Some(listener) = listener else { return Ok(()) };
+        listener.bind(py).call1((call.function, call.args, call.kwargs)).map(drop)
+    }
+
+    /// The function runs, and what it gives is known by what it was given.
+    fn run_followed<'py>(
+        &self,
+        py: Python<'py>,
+        call: &Call<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let result = self.run(py, call)?;
+        if self.lineage.is_followed() {
+            let pass_on = || {
+                let is_draw = self.draws.bind(py).contains(call.function)?;
+                self.lineage.pass_on(self.tensors(), call, &result, is_draw)
+            };
+            self.party.get().hold(py, "lineage", pass_on)?;
+        }
+        Ok(result)
     }
 
     fn forget_result(&self) {

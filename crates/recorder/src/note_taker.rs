@@ -173,6 +173,7 @@ impl NoteTaker {
             if self.tensor(result)? {
                 whole = Some((result.as_ptr() as usize, self.tensors.bytes(result)?));
             }
+            self.note_expected(result)?;
             self.note_input(result)?;
         } else if let Ok(tuple) = result.cast::<PyTuple>() {
             self.note_tensors(tuple.iter())?;

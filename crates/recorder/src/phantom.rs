@@ -7,8 +7,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use contract::work::Work;
-
-use crate::hash::Map;
+use notes::{WorkArea, WorkAreas};
 
 /// Rows that are fetched at once.
 const ROWS: usize = 4096;
@@ -66,10 +65,14 @@ impl Phantom {
     }
 
     /// What lies at (serial number, address), of what was handed to libraries since the last call.
-    pub(crate) fn workspaces(&self) -> Map<(u64, u64), &'static str> {
-        let work = |row: &Workspace| Work::ALL.get(row.work as usize).copied().unwrap_or_default();
-        let rows = taken(self.workspaces);
-        rows.iter().map(|row| ((row.part, row.address), work(row).name())).collect()
+    pub(crate) fn workspaces(&self) -> WorkAreas {
+        let mut areas = WorkAreas::default();
+        for row in taken(self.workspaces) {
+            let work = Work::ALL.get(row.work as usize).copied().unwrap_or_default();
+            let area = WorkArea { name: work.name(), is_soft: work.is_soft() };
+            areas.add(row.part, row.address, area);
+        }
+        areas
     }
 
     pub(crate) fn waits(&self) -> Vec<(u64, u64)> {

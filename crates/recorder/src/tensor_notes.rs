@@ -138,6 +138,14 @@ impl NoteTaker {
         Ok(())
     }
 
+    /// The result of a function is what was said of it before.
+    pub(crate) fn note_expected(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        match local::with(self.id, |local| local.expected.take()) {
+            Some((category, word)) => self.put(result, What::Name { category, word }),
+            None => Ok(()),
+        }
+    }
+
     /// Results outside of modules that a factory made are inputs.
     pub(crate) fn note_input(&self, result: &Bound<'_, PyAny>) -> PyResult<()> {
         let (number, function) = local::with(self.id, |local| (local.part, local.function));
@@ -176,6 +184,14 @@ impl NoteTaker {
         let category = category(kind)?;
         let word = self.quietly(|state| state.words.of(&name));
         self.put(tensor, What::Name { category, word })
+    }
+
+    /// What the function that is about to run gives.
+    fn expect(&self, kind: &str, name: Text) -> PyResult<()> {
+        let category = category(kind)?;
+        let word = self.quietly(|state| state.words.of(&name));
+        local::with(self.id, |local| local.expected = Some((category, word)));
+        Ok(())
     }
 
     /// What of distributed training a tensor belongs to.

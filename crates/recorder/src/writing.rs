@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::MutexGuard;
 
 use notes::note::Note;
-use notes::{Batch, CardWriter};
+use notes::{Batch, CardWriter, WorkAreas};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -24,7 +24,7 @@ pub(crate) type CardFile = CardWriter<BufWriter<File>>;
 /// What is known of all cards' events at one cut.
 struct Cut<'a> {
     notes: Vec<Note>,
-    workspaces: Map<(u64, u64), &'static str>,
+    workspaces: WorkAreas,
     waits: Option<Vec<(u64, u64)>>,
     /// Names of parameters by their ids.
     names: &'a Bound<'a, PyDict>,

@@ -13,7 +13,8 @@ pub struct Decision {
     pub library: Option<(String, u64)>,
     /// `unknown`; `dear`: it could be computed, and would take too long; or `modelled`.
     pub why: String,
-    /// `least`, or `most`, that such values can lead to; `given` by `--assume`; `weights`: those of the first step, for later ones.
+    /// `least`, or `most`, that such values can lead to; `one`: 1 for a number behind them, `either`: and the script goes by
+    /// how that compares; `given` by `--assume`; `weights`: those of the first step, for later ones; `zero`.
     pub assumed: String,
     pub count: u64,
 }
@@ -36,8 +37,22 @@ const KEEPING: [&str; 6] =
     ["nonzero", "where", "__getitem__", "__setitem__", "masked_select", "argwhere"];
 
 impl Decision {
-    /// Whether the least and the most that it can give are known.
+    /// Whether a second run can try something else than was assumed.
+    pub fn is_open(&self) -> bool {
+        matches!(self.assumed.as_str(), "least" | "one" | "either")
+    }
+
+    /// Whether the least and the most that it can give are known, as no and yes are: two runs show both.
     pub fn is_bounded(&self) -> bool {
+        self.is_way() || self.keeps()
+    }
+
+    /// Whether it is a way by yes or no.
+    pub fn is_way(&self) -> bool {
+        self.assumed == "either" || self.operator == "__bool__" && self.assumed != "given"
+    }
+
+    fn keeps(&self) -> bool {
         KEEPING.contains(&self.operator.as_str()) && self.assumed != "given"
     }
 }
@@ -69,13 +84,14 @@ impl Run {
     /// What the verdict of a run that fits rests on: the one rule for reports, sweeps and plans.
     pub fn rests_on(&self) -> RestsOn {
         let is_bounded = self.decisions.iter().all(Decision::is_bounded);
+        let keeps = self.decisions.iter().all(Decision::keeps);
         match &self.most {
             _ if self.decisions.is_empty() => RestsOn::Nothing,
             Some(Most { is_same: true, .. }) => RestsOn::Nothing,
             Some(Most { device_bytes: Some(most), fits: true, .. }) if is_bounded => {
                 RestsOn::Range(*most)
             }
-            Some(Most { fits: false, failure: None, .. }) if is_bounded => RestsOn::Little,
+            Some(Most { fits: false, failure: None, .. }) if keeps => RestsOn::Little,
             _ => RestsOn::Assumption,
         }
     }
@@ -93,9 +109,12 @@ impl Run {
     pub fn keep_cards_that_are_certain(&mut self) {
         match self.rests_on() {
             RestsOn::Nothing => {}
+            // The other way may need less: what is recorded is what counts then.
+            RestsOn::Range(most)
+                if self.peak.as_ref().is_some_and(|peak| most <= peak.device_bytes) => {}
             RestsOn::Range(most) => self.fits_on.retain(|card| {
                 // A replay knows the least alone.
-                most <= card.memory_bytes && card.known != Fit::Replayed
+                most <= card.memory_bytes && !matches!(card.known, Fit::Replayed | Fit::Run)
             }),
             RestsOn::Little | RestsOn::Assumption => self.fits_on.clear(),
         }

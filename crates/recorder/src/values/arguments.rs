@@ -32,6 +32,8 @@ pub(crate) struct Kinds {
     device: Py<PyAny>,
     generator: Py<PyAny>,
     size: Py<PyAny>,
+    /// The class of numbers that stand for others.
+    stand_in: Py<PyAny>,
 }
 
 impl Kinds {
@@ -55,7 +57,13 @@ impl Kinds {
             device: get("device")?.unbind(),
             generator: get("Generator")?.unbind(),
             size: get("Size")?.unbind(),
+            stand_in: py.import("fathom._doorway.values.stand_ins")?.getattr("StandIn")?.unbind(),
         })
+    }
+
+    /// Whether it is a number that stands for one which nobody knows.
+    pub(crate) fn is_stand_in(&self, value: &Bound<'_, PyAny>) -> bool {
+        value.get_type_ptr().cast() == self.stand_in.as_ptr()
     }
 
     /// `None` for what cannot be kept.
@@ -119,6 +127,10 @@ impl Kinds {
     fn constant(&self, value: &Bound<'_, PyAny>) -> PyResult<Option<Argument>> {
         let py = value.py();
         let keep = || Ok(Some(Argument::Constant(value.clone().unbind())));
+        // What is made with a number that nobody knows is not known either.
+        if self.is_stand_in(value) {
+            return Ok(None);
+        }
         let is_number = value.is_instance_of::<PyInt>()
             || value.is_instance_of::<PyFloat>()
             || value.is_instance_of::<PyBool>()

@@ -55,12 +55,21 @@ impl Recipe {
             let queries: i64 = size(0).iter().product();
             return 4.0 * queries as f64 * keys as f64;
         }
-        let is_product =
-            ["mm", "matmul", "linear", "einsum", "bilinear", "mv", "dot", "lstm", "gru", "cdist"];
-        if is_product.iter().any(|word| name.contains(word)) {
+        if is_product(name) {
             let inner = self.inputs.iter().filter_map(|input| input.geometry.size.last()).max();
             return 2.0 * made * inner.copied().unwrap_or(1) as f64;
         }
         0.0
     }
+}
+
+/// Not every name with `mm` in it: `cummax` and `lgamma` are none.
+fn is_product(name: &str) -> bool {
+    const WORDS: [&str; 8] = ["matmul", "linear", "einsum", "dot", "lstm", "gru", "cdist", "addmm"];
+    let ends = name.trim_end_matches('_');
+    WORDS.iter().any(|word| name.contains(word))
+        || ends.ends_with("mv")
+        || ends
+            .strip_suffix("mm")
+            .is_some_and(|before| before.is_empty() || before.ends_with(['b', 's', 'p', '_']))
 }

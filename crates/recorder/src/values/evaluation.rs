@@ -28,6 +28,8 @@ pub(super) enum How {
     Known,
     /// A number stands for something that was too dear, or unknown: what came of it, or the number itself.
     StandIn(Option<Arc<Bytes>>),
+    /// What a run that goes well gives: that numbers are finite, and no other is needed.
+    Granted(Arc<Bytes>),
     /// It would take too long.
     Dear,
     Unknown,
@@ -73,7 +75,8 @@ impl Ledger {
             self.carry_out(py, &plan, value)?;
             // What came of a stand-in is for this time only.
             return Ok(match value.set(made) {
-                State::Data(bytes) => How::StandIn(Some(bytes)),
+                State::Data(bytes) if plan.has_stand_ins => How::StandIn(Some(bytes)),
+                State::Data(bytes) => How::Granted(bytes),
                 _ => How::Unknown,
             });
         }

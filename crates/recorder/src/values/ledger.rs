@@ -81,6 +81,9 @@ pub(crate) struct Ledger {
     pub(super) phantom: Option<Phantom>,
 }
 
+/// Functions whose results on the host are made of what the host gave them alone: lengths of sequences.
+const OF_HOSTS_OWN: [&str; 2] = ["_pad_packed_sequence", "_pack_padded_sequence"];
+
 impl Ledger {
     pub(crate) fn follows(&self, tensor: &Bound<'_, PyAny>) -> bool {
         lock(&self.followed).contains(&(tensor.get_type_ptr() as usize))
@@ -210,17 +213,21 @@ impl Ledger {
         Ok(true)
     }
 
-    /// A tensor comes to the host: its values are filled in if they are worth it, else they are unknown there too.
+    /// A tensor comes to the host, by this function: its values are filled in if they are worth it. Else numbers with a
+    /// fraction are unknown there too; whole numbers and truths are decided, since nobody sees who reads them there.
+    /// What the host itself computed with such numbers is there.
     pub(crate) fn arrive(
         &self,
         tensor: &Bound<'_, PyAny>,
         value: Option<(Arc<Value>, Geometry)>,
+        (name, mut is_there): (&str, bool),
     ) -> PyResult<()> {
         let py = tensor.py();
         let lies = self.tensors.lies_at(tensor)?;
-        if lies.bytes == 0 {
+        if lies.bytes == 0 || OF_HOSTS_OWN.contains(&name) {
             return Ok(());
         }
+        let mut why = "unknown";
         if let Some((value, geometry)) = value {
             let is_number = geometry.size.is_empty();
             let seconds = match (geometry.is_fraction, is_number) {
@@ -229,18 +236,41 @@ impl Ledger {
                 (false, _) => SECONDS_FOR_NUMBERS,
             };
             let how = self.evaluate(py, &value, seconds, is_number)?;
-            let filled = match how {
+            let filled = match &how {
                 How::Known => Some(self.tensor_of(py, &value, &geometry)?),
-                How::StandIn(bytes) => Some(self.stand_in(py, bytes, &geometry)?),
+                How::StandIn(bytes) => Some(self.stand_in(py, bytes.clone(), &geometry)?),
+                How::Granted(bytes) => Some(self.stand_in(py, Some(bytes.clone()), &geometry)?),
                 How::Dear | How::Unknown => None,
             };
             if let Some(filled) = filled {
                 self.evaluate.bind(py).call_method1(intern!(py, "fill"), (tensor, filled))?;
-                return Ok(());
+            }
+            match how {
+                How::Known | How::Granted(_) => return self.is_known_on_host(tensor, &lies),
+                How::StandIn(_) => (why, is_there) = ("dear", true),
+                How::Dear => why = "dear",
+                How::Unknown => {}
             }
         }
+        let given = (tensor, why, name, is_there);
+        let decided = self.evaluate.bind(py).call_method1(intern!(py, "decided_on_host"), given)?;
+        match decided.is_truthy()? {
+            true => self.is_known_on_host(tensor, &lies),
+            false => self.lose_on_host(tensor, &lies),
+        }
+    }
+
+    /// A tensor of the host's holds what is known; of other pieces of its storage nothing is said.
+    pub(super) fn is_known_on_host(&self, tensor: &Bound<'_, PyAny>, lies: &Lies) -> PyResult<()> {
+        let covers = self.is_unknown_of_host(lies)
+            && Geometry::of(&self.tensors, tensor).is_ok_and(|own| own.covers(lies.bytes));
+        if covers { self.forget(tensor.py(), lies) } else { Ok(()) }
+    }
+
+    /// A tensor of the host's holds what is not known.
+    pub(super) fn lose_on_host(&self, tensor: &Bound<'_, PyAny>, lies: &Lies) -> PyResult<()> {
         self.unknown_of_host.fetch_add(1, Relaxed);
-        self.put(tensor, &lies, unknown(lies.bytes))
+        self.put(tensor, lies, unknown(lies.bytes))
     }
 
     pub(crate) fn name(&self, function: &Bound<'_, PyAny>) -> PyResult<(Arc<str>, bool)> {

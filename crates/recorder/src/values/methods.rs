@@ -75,8 +75,8 @@ impl Ledger {
         self.phantom.is_some_and(Phantom::captures)
     }
 
-    /// The values of a tensor, and how they are known: `known`, `modelled`, `stand-in`, `dear` or `unknown`; the last two
-    /// without values.
+    /// The values of a tensor, and how they are known: `known`, `modelled`, `granted`, `stand-in`, `dear` or `unknown`;
+    /// the last two without values.
     /// It may take so many seconds.
     #[pyo3(signature = (tensor, seconds, may_stand_in = false))]
     fn known<'py>(
@@ -102,6 +102,7 @@ impl Ledger {
                 (Some(self.tensor_of(py, &value, &geometry)?), how)
             }
             How::StandIn(bytes) => (Some(self.stand_in(py, bytes, &geometry)?), "stand-in"),
+            How::Granted(bytes) => (Some(self.stand_in(py, Some(bytes), &geometry)?), "granted"),
             How::Dear => (None, "dear"),
             How::Unknown => (None, "unknown"),
         })
@@ -182,10 +183,19 @@ impl Ledger {
         if !self.tensors.is_ordinary(tensor)? {
             return Ok(());
         }
-        self.arrive(tensor, None)
+        let lies = self.tensors.lies_at(tensor)?;
+        match lies.bytes {
+            0 => Ok(()),
+            _ => self.lose_on_host(tensor, &lies),
+        }
     }
 
-    /// Whether a tensor of the card's, or one whose values are not known, is among the arguments.
+    /// It was decided what a tensor of the host's holds.
+    fn know_host(&self, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.is_known_on_host(tensor, &self.tensors.lies_at(tensor)?)
+    }
+
+    /// Whether a tensor of the card's, or something whose value is not known, is among the arguments.
     #[pyo3(name = "concerns")]
     fn is_concerned(
         &self,

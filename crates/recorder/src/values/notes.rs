@@ -113,6 +113,7 @@ impl<'py> Call<'_, 'py> {
 /// One tensor that a function was given.
 struct Given<'py> {
     tensor: Bound<'py, PyAny>,
+    storage: usize,
     /// `None` for one of the host's.
     lies: Option<Lies>,
     /// What it held.
@@ -143,11 +144,13 @@ pub(crate) struct Before<'py> {
     is_unknown: bool,
     /// Of a class whose own code is seen: what the call did has been noted already.
     is_followed: bool,
+    /// Tensors of the host's that held what is not known, of which nothing is left.
+    renewed: Vec<Bound<'py, PyAny>>,
     seed: Option<(u64, u64)>,
 }
 
 impl Ledger {
-    /// Whether a tensor of the card's, or one whose values are not known, is among the arguments.
+    /// Whether a tensor of the card's, or something whose value is not known, is among the arguments.
     pub(crate) fn concerns(&self, call: &Call<'_, '_>) -> PyResult<bool> {
         if self.is_on_card(call.args)? {
             return Ok(true);
@@ -167,6 +170,9 @@ impl Ledger {
             return Ok(self.watches_host()
                 && self.tensors.is_ordinary(value)?
                 && self.tensors.lies_at(value).is_ok_and(|lies| self.is_unknown_of_host(&lies)));
+        }
+        if self.kinds.is_stand_in(value) {
+            return Ok(true);
         }
         if let Ok(tuple) = value.cast::<PyTuple>() {
             for item in tuple.iter() {
@@ -265,6 +271,7 @@ impl Ledger {
         let mut given: Vec<Given<'py>> = Vec::new();
         let mut geometries = Vec::new();
         let (mut is_unknown, mut is_followed, mut can_keep) = (false, false, true);
+        let mut renewed = Vec::new();
         let targets =
             Targets { overwritten: self.overwritten(call, &name)?, pattern: call.pattern(&name) };
         let mut look = |tensor: &Bound<'py, PyAny>| -> PyResult<Option<usize>> {
@@ -288,11 +295,17 @@ impl Ledger {
                 geometry = value.as_ref().and_then(|_| Geometry::of(&self.tensors, tensor).ok());
                 is_unknown |= geometry.is_none();
             } else if self.is_unknown_of_host(&lies) {
-                is_unknown = true;
+                let is_over = targets.overwritten.iter().any(|target| target.is(tensor))
+                    && Geometry::of(&self.tensors, tensor).is_ok_and(|own| own.covers(lies.bytes));
+                match is_over {
+                    true => renewed.push(tensor.clone()),
+                    false => is_unknown = true,
+                }
             }
             let version = self.tensors.version(tensor).ok();
             given.push(Given {
                 tensor: tensor.clone(),
+                storage: lies.storage,
                 lies: is_cuda.then_some(lies),
                 value,
                 version,
@@ -316,7 +329,7 @@ impl Ledger {
         }
         let seed = if is_random && can_keep { self.seed(py, call)? } else { None };
         let kept = can_keep.then_some((args, named));
-        Ok(Before { name, given, kept, geometries, is_unknown, is_followed, seed })
+        Ok(Before { name, given, kept, geometries, is_unknown, is_followed, renewed, seed })
     }
 
     /// After it: results are known if all that it was given was.
@@ -330,6 +343,9 @@ impl Ledger {
             return Ok(());
         }
         let py = result.py();
+        for tensor in &before.renewed {
+            self.forget(py, &self.tensors.lies_at(tensor)?)?;
+        }
         let written = self.written(call, &before);
         let mut fresh = Vec::new();
         self.fresh(result, &before, &mut Vec::new(), &mut fresh)?;
@@ -341,7 +357,9 @@ impl Ledger {
             .map(|number| (number, before.given[number].tensor.clone()))
             .collect();
         if before.kept.is_none() || before.is_unknown {
+            let is_of_host = before.given.iter().all(|given| given.lies.is_none());
             return self.lose_all(
+                (&before.name, is_of_host),
                 written.iter().map(|(_, tensor)| tensor).chain(fresh.iter().map(|row| &row.0)),
             );
         }
@@ -350,8 +368,10 @@ impl Ledger {
         }
         let numbers: Vec<usize> = written.iter().map(|(number, _)| *number).collect();
         let is_norm = before.name.ends_with("norm");
+        let name = before.name.clone();
         let Some(recipe) = self.recipe(py, call, before, &numbers)? else {
             return self.lose_all(
+                (&name, false),
                 written.iter().map(|(_, tensor)| tensor).chain(fresh.iter().map(|row| &row.0)),
             );
         };
@@ -417,7 +437,7 @@ impl Ledger {
                         Some(geometry) => geometry,
                         None => Geometry::of(&self.tensors, &tensor)?,
                     };
-                    self.arrive(&tensor, Some((value, geometry)))?;
+                    self.arrive(&tensor, Some((value, geometry)), (&recipe.name, false))?;
                 }
             }
         }
@@ -465,11 +485,12 @@ impl Ledger {
     /// Nothing is known of these any more.
     fn lose_all<'a, 'py: 'a>(
         &self,
+        (name, is_of_host): (&str, bool),
         tensors: impl Iterator<Item = &'a Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         for tensor in tensors {
             if !self.tensors.is_cuda(tensor)? {
-                self.arrive(tensor, None)?;
+                self.arrive(tensor, None, (name, is_of_host))?;
                 continue;
             }
             let lies = self.tensors.lies_at(tensor)?;
@@ -521,7 +542,10 @@ impl Ledger {
     /// Arguments that were written to, by their numbers: a storage once, though two of its views may be among them.
     fn written(&self, call: &Call<'_, '_>, before: &Before<'_>) -> Vec<usize> {
         let silent = silently_written(call, before);
-        let is_of_card = before.given.iter().any(|given| given.lies.is_some());
+        // What is known of the host's own memory needs no note.
+        let is_of_card = before.given.iter().any(|given| given.lies.is_some())
+            || before.is_unknown
+            || before.kept.is_none();
         let mut found: Vec<usize> = Vec::new();
         for (number, given) in before.given.iter().enumerate() {
             let is_counted = given.version.is_some()
@@ -558,10 +582,7 @@ impl Ledger {
                 return Ok(());
             }
             let Ok(lies) = self.tensors.lies_at(result) else { return Ok(()) };
-            let is_given = before.given.iter().any(|given| match &given.lies {
-                Some(own) => own.storage == lies.storage,
-                None => given.tensor.is(result),
-            });
+            let is_given = before.given.iter().any(|given| given.storage == lies.storage);
             if !is_given {
                 into.push((result.clone(), path.clone()));
             }

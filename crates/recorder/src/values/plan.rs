@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) there: Map<usize, Arc<Bytes>>,
     /// Something that it needs stands for what later steps would have.
     pub(crate) is_modelled: bool,
+    /// A number stands for something that it needs.
+    pub(crate) has_stand_ins: bool,
 }
 
 /// How much there is to carry out for a value.
@@ -74,6 +76,7 @@ impl Plan {
             readers: Map::default(),
             there: Map::default(),
             is_modelled: false,
+            has_stand_ins: false,
         };
         let mut seen: Set<usize> = Set::default();
         let mut open: Vec<(Arc<Recipe>, usize)> = Vec::new();
@@ -89,6 +92,7 @@ impl Plan {
             };
             *next += 1;
             if plan.is_stand_in(input) {
+                plan.has_stand_ins = true;
                 continue;
             }
             if let Source::Card(value) = &input.source {

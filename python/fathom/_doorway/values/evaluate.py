@@ -4,6 +4,7 @@ A storage's contents are a *flat* tensor of bytes here. Whatever fails is an err
 value unknown; nothing of it reaches the script.
 """
 
+import contextlib
 import zlib
 
 import torch
@@ -47,7 +48,12 @@ def _added(x, other, *, alpha=1, **named):
     return torch.sparse_coo_tensor(indices, torch.cat([x._values(), other._values() * alpha]), x.shape)
 
 
-ON_CPU |= {T.add: _added, torch.add: _added, T.__add__: _added}
+def _counted(x, *args, **named):
+    """The card counts whole numbers too, as those of experts; the CPU only such with a fraction."""
+    return torch.histc(x if x.is_floating_point() else x.double(), *args, **named)
+
+
+ON_CPU |= {T.add: _added, torch.add: _added, T.__add__: _added, T.histc: _counted, torch.histc: _counted}
 
 # Kernels of the card's libraries, and what computes the same here.
 ON_CPU |= {
@@ -66,7 +72,7 @@ def call(function, args, kwargs, autocast_dtype, seed):
     """The same function of the same values."""
     function = ON_CPU.get(function, function)
     kwargs = {name: value for name, value in kwargs.items() if name not in ("pin_memory", "non_blocking", "generator")}
-    with torch._C.DisableTorchFunction(), torch.no_grad(), torch.inference_mode(False):
+    with torch._C.DisableTorchFunction(), torch.no_grad(), torch.inference_mode(False), made_on_host():
         if seed is None:
             return _cast(function, args, kwargs, autocast_dtype)
         state = torch.get_rng_state()  # the user's own random numbers are not used up
@@ -75,6 +81,20 @@ def call(function, args, kwargs, autocast_dtype, seed):
             return _cast(function, args, kwargs, autocast_dtype)
         finally:
             torch.set_rng_state(state)
+
+
+@contextlib.contextmanager
+def made_on_host():
+    """Older scripts have all tensors made on the card that are not told where (`set_default_tensor_type`): not those here."""
+    if torch._C._get_default_device() != "cuda":
+        yield
+        return
+    name = {torch.float16: "Half", torch.bfloat16: "BFloat16", torch.float64: "Double"}.get(torch.get_default_dtype(), "Float")
+    torch._C._set_default_tensor_type(getattr(torch, f"{name}Tensor"))
+    try:
+        yield
+    finally:
+        torch._C._set_default_tensor_type(getattr(torch.cuda, f"{name}Tensor"))
 
 
 def _cast(function, args, kwargs, autocast_dtype):
@@ -144,7 +164,7 @@ def autocast():
 
 
 def undefined(count):
-    return torch.zeros(-(-count // GRAIN) * GRAIN, dtype=torch.uint8)
+    return torch.zeros(-(-count // GRAIN) * GRAIN, dtype=torch.uint8, device=CPU)
 
 
 def copied(view):
@@ -167,7 +187,7 @@ def flat(value, dtype, numbers, lazily, count, other=None):
         if not isinstance(value, T) or tuple(value.shape) != tuple(numbers[0]):
             raise ValueError("the CPU gives another shape")
         if other is None and not any(lazily) and fills(value, dtype, numbers, count):
-            return torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
+            return torch.empty(0, dtype=torch.uint8, device=CPU).set_(value.untyped_storage())
         whole = undefined(count) if other is None else other.clone()
         view(whole, dtype, numbers, *lazily).copy_(value)
         return whole
@@ -211,17 +231,32 @@ def assembled(layout, parts, size, is_coalesced):
 
 
 def stand_in(dtype, size=()):
-    return torch.full(size, STAND_IN, dtype=dtype)
+    return torch.full(size, STAND_IN, dtype=dtype, device=CPU)
 
 
 def constant(name, size):
-    return torch.full(size, name == "isfinite", dtype=torch.bool)
+    return torch.full(size, name == "isfinite", dtype=torch.bool, device=CPU)
 
 
 def fill(tensor, value):
     """A tensor of the host's gets its values; autograd must not see a change."""
     with torch._C.DisableTorchFunction(), torch.no_grad():
         tensor.data.copy_(value)
+
+
+# Functions that give places in a tensor: whatever they give is one of them, and nobody goes by it yet.
+PLACES = {"argmax", "argmin", "argsort", "kthvalue", "max", "median", "min", "msort", "multinomial", "sort", "topk"}
+
+
+def decided_on_host(tensor, why, name, is_there):
+    """A tensor of the host's has values that nobody knows: whether it was decided what they are. Numbers with a fraction are
+    nearly always for logging; whole numbers and truths may be read by NumPy and functions in C++, unseen. What the host
+    itself computed, with numbers that stand for others, is there."""
+    from . import values
+
+    if values.get() is None or tensor.is_floating_point() or tensor.is_complex() or is_there and name in PLACES:
+        return False
+    return values.get().decide_on_host(tensor, name, why, is_there)
 
 
 def read_below(size):

@@ -7,6 +7,7 @@ arguments, or one on the host that holds what is not known.
 import torch
 
 from .by_cpu import made_by_cpu
+from .tokens import as_tokens
 
 T = torch.Tensor
 
@@ -36,6 +37,9 @@ READERS = {T.item, T.tolist, T.__bool__, T.__int__, T.__float__, T.__index__}
 # Pieces of a tensor hold what it holds, and there may be thousands of them.
 PIECES = {getattr(owner, name) for owner in (torch, T) for name in ("chunk", "split", "unbind", "tensor_split")}
 
+# Functions that draw a token from what a model says of each: whole numbers that they give are its numbers.
+DRAWS = {getattr(owner, name) for owner in (torch, T) for name in ("argmax", "multinomial", "topk", "max", "sort")}
+
 # Functions that read from the card whether something went well: it did.
 CHECKS = ("linalg_", "_linalg", "cholesky", "lu_", "svd", "eig", "qr", "lstsq", "inverse", "solve", "pinverse", "triangular",
           "slogdet", "logdet", "det", "matrix_", "ormqr", "geqrf", "cdist", "fft", "stft", "batch_norm", "embedding_bag",
@@ -63,10 +67,14 @@ def reader(values, func, args, kwargs):
     from .values import FRACTION, NUMBER, aside
 
     x = args[0]
+    # What `int(x)` gives is Python's own number: it is decided like any other that is not known.
+    if func in (T.item, T.tolist) and values.generation.is_unread(x):
+        return as_tokens(values.run(func, args, kwargs))
     has_fraction = x.is_floating_point() or x.is_complex()
     # A whole number of something with a fraction, as in `int(x)`, is a size or a count.
-    is_for_logging = has_fraction and func not in (T.__int__, T.__index__)
-    known, how = values.value(x, FRACTION if is_for_logging else NUMBER, may_stand_in=x.dim() == 0 or x.numel() == 1)
+    is_for_logging = has_fraction and func not in (T.__int__, T.__index__, T.__bool__)
+    may_stand_in = x.numel() == 1 or is_for_logging and not x.is_cuda
+    known, how = values.value(x, FRACTION if is_for_logging else NUMBER, may_stand_in)
     values.is_reading = True
     try:
         result = values.run(func, args, kwargs)  # its own synchronisation and allocations
@@ -75,15 +83,26 @@ def reader(values, func, args, kwargs):
     if known is None:
         if is_for_logging:
             with aside():
-                known = torch.ones(x.shape, dtype=x.dtype)
+                known = torch.ones(x.shape, dtype=x.dtype, device="cpu")
         else:
             known = values.assume(x, func, how)
     elif how == "modelled" and not is_for_logging:
         values.model(func)
-    elif x.is_cuda and how == "known":
+    elif how == "stand-in" and not is_for_logging:
+        known = values.go_by_stand_in(x, known, func)
+    elif how == "known":
         return result  # it has read what is known
     with aside():
-        return func(known, *args[1:], **kwargs)
+        found = func(known, *args[1:], **kwargs)
+    return values.stand_in(x, found, func, how) if is_for_logging and how != "granted" else found
+
+
+def for_numpy(values, func, args, kwargs):
+    """NumPy reads the host's memory, and nobody sees what it makes of that."""
+    x = args[0]
+    if not x.is_cuda and values.ledger.is_unknown(x) and values.decide_on_host(x, func, "unknown", x.numel() == 1):
+        values.ledger.know_host(x)
+    return values.run(func, args, kwargs)
 
 
 def compared(values, func, args, kwargs):
@@ -95,7 +114,8 @@ def compared(values, func, args, kwargs):
         values.run(func, args, kwargs)
     finally:
         values.is_reading = False
-    return values.compute(func, args, kwargs, NUMBER)[0]
+    found, is_known = values.compute(func, args, kwargs, NUMBER)
+    return found if is_known or not values.tries_most() else not found  # the other way
 
 
 def finite(values, func, args, kwargs):
@@ -249,7 +269,7 @@ def product(values, func, args, kwargs):
 
 def _none_is_zero(x, most):
     """Nearly always so; at most they all are."""
-    return torch.full(x.shape, not most, dtype=x.dtype)
+    return torch.full(x.shape, not most, dtype=x.dtype, device="cpu")
 
 
 def multiplied(values, func, args, kwargs):
@@ -321,6 +341,7 @@ def _table():
     both = lambda name: [getattr(owner, name, None) for owner in (torch, T)]  # noqa: E731
     for name in ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__"):
         add(reader, getattr(T, name, None))
+    add(for_numpy, T.numpy, T.__array__, T.__dlpack__)
     for name in ("equal", "allclose", "is_nonzero"):
         add(compared, *both(name))
     add(compared, T.__contains__)

@@ -5,13 +5,11 @@ functions leave recipes (`crates/recorder/src/values`), and these are carried ou
 leaves the card for Python, for a shape or for a branch. That is a *decision*. What a decision needs and nobody knows is
 assumed, and noted with its line: the report says so.
 
-Which functions decide is said in `rules.py`; how recipes are carried out in `evaluate.py`.
+Which functions decide is said in `rules.py`; how recipes are carried out in `evaluate.py`; what is assumed where nobody
+knows in `decisions.py`.
 """
 
-import collections
-import contextlib
 import os
-import sys
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -20,11 +18,15 @@ from ... import contract
 from .. import functions, graph
 from ..border import keep_theirs
 from ..card_memory import allocated
-from ..file_owner import is_library, is_ours
 from ..guard import undisturbed
 from ..import_hooks import when_imported
 from . import evaluate, nested_rules, rules, several_cards, tensor_subclasses
-from .inverses import Inverses
+from .decisions import Decisions, aside
+from .generation import Generation
+from .stand_ins import allow_in_checkpoints, in_yaml
+
+# Places that are told of, at most.
+ROWS = 500
 
 # A backward pass can have true values when no more than this is allocated on the card, and its leaves are as small.
 TINY_BYTES = 128 << 20
@@ -37,22 +39,14 @@ FRACTION, NUMBER, SHAPE = 2e-3, 0.5, 60.0
 SECONDS = float(os.environ.get(contract.VALUE_SECONDS) or 300)
 BYTES = int(os.environ.get(contract.VALUE_BYTES) or 2 << 30)
 
-# A whole number that is not known has no most: this one is past the bounds that scripts compare counts with.
-LARGE = 1 << 20
-
 # Where torch's compiler computes what is constant.
 FOLDING = "torch._inductor.constant_folding"
 
 
-class Values:
+class Values(Decisions):
     def __init__(self):
-        self.decisions = collections.Counter()
-        self.modelled = collections.Counter()  # decisions by weights that stand for those of later steps
-        self.inverses = Inverses()
-        self.is_reading = False  # what the script reads is answered here, not below
-        words = os.environ.get(contract.ASSUME, "").split("\n")
-        self.most = "most" in words
-        self.given = dict(word.rsplit("=", 1) for word in words if "=" in word)  # "train.py:88" -> "1200"
+        super().__init__()
+        self.generation = Generation(self)
 
     @property
     def ledger(self):
@@ -80,7 +74,10 @@ class Values:
             if tensor.layout is not torch.strided:
                 return self.sparse_value(tensor, seconds)
             if not tensor.is_cuda:
-                return (None, "unknown") if self.ledger.is_unknown(tensor) else (tensor.detach(), "known")
+                is_known = not self.ledger.is_unknown(tensor)
+                # What the host computed with numbers that stand for others lies there.
+                how = "known" if is_known else "stand-in" if may_stand_in else "unknown"
+                return None if how == "unknown" else tensor.detach(), how
             return self.ledger.known(tensor, seconds, may_stand_in)
 
     def sparse_value(self, tensor, seconds):
@@ -99,7 +96,7 @@ class Values:
             if known is None and assumed is not None:
                 self.decide(func, how)
                 with aside():
-                    return assumed(value, self.most)
+                    return assumed(value, self.tries_most())
             return known if known is not None else self.assume(value, func, how)
         if isinstance(value, (list, tuple)):
             parts = [self.to_cpu(item, func, seconds) for item in value]
@@ -107,30 +104,6 @@ class Values:
         if isinstance(value, torch.device) and value.type == "cuda" or isinstance(value, str) and value.startswith("cuda"):
             return torch.device("cpu")
         return value
-
-    def assume(self, tensor, func, how):
-        """The least, or the most, that such values can lead to: nothing is kept, all is the same; all is kept, none is.
-        Or what the user says of this line."""
-        number = self.given_at(places(sys._getframe(1))[0])
-        self.decide(func, how, "given" if number is not None else None)
-        with aside():
-            if tensor.layout is not torch.strided:
-                return torch.zeros(tensor.shape, dtype=tensor.dtype, layout=tensor.layout)
-            assumed = self.least_or_most(tensor) if number is None else chosen(tensor, number)
-            if is_whole_mask(tensor):
-                self.ledger.set(tensor, assumed)  # its count, and what it is combined with, go with what it keeps
-            return assumed
-
-    def least_or_most(self, tensor):
-        if tensor.dtype is torch.bool:
-            return torch.full(tensor.shape, self.most != (tensor in self.inverses))
-        if not self.most:
-            return torch.zeros(tensor.shape, dtype=tensor.dtype)
-        if tensor.is_floating_point() or tensor.is_complex():
-            return torch.ones(tensor.shape, dtype=tensor.dtype)
-        if tensor.numel() == 1:
-            return torch.full(tensor.shape, min(LARGE, torch.iinfo(tensor.dtype).max), dtype=tensor.dtype)
-        return torch.arange(1, tensor.numel() + 1).reshape(tensor.shape).to(tensor.dtype)
 
     def compute(self, func, args, kwargs, seconds=SHAPE):
         """The same function of the same values, on the CPU; and whether these are known, not assumed."""
@@ -162,8 +135,17 @@ class Values:
             result = None  # numbers that no kernel wrote did not fit together
         finally:
             self.ledger.answer(0, 0)
-        device = next(tensor.device for tensor in tensors((*args, *kwargs.values())) if tensor.is_cuda)
+        device = next((tensor.device for tensor in tensors((*args, *kwargs.values())) if tensor.is_cuda), None)
+        if device is None:
+            return self.made_on_host(value, is_known)
         return self.settled(result, value, is_known, device)
+
+    def made_on_host(self, value, is_known):
+        """A function of the host's whose arguments nobody knows: what it gives of what was assumed."""
+        for tensor in tensors([value]):
+            if not is_known and tensor.is_floating_point():
+                self.ledger.lose_host(tensor)
+        return value
 
     def settled(self, result, value, is_known, device):
         """The result with these values, if they are known; made anew if it has not their shape."""
@@ -222,49 +204,6 @@ class Values:
                 self.ledger.lose(here)
             else:
                 self.ledger.set(here, known)
-
-    # -- decisions -----------------------------------------------------------------------------------------
-
-    def decide(self, func, how, assumed=None):
-        """Something that is not known decides what the script does: where, and what was assumed."""
-        name = getattr(func, "__name__", str(func))
-        assumed = assumed or ("most" if self.most else "least")
-        decision = (name, how, assumed, *places(sys._getframe(1)))
-        self.decisions[decision] += 1
-
-    def withdraw(self, before):
-        """Takes back what was decided at this line since then; other threads may have decided something meanwhile."""
-        here = places(sys._getframe(1))
-        self.decisions -= collections.Counter({key: count for key, count in (self.decisions - before).items() if key[3:] == here})
-
-    def given_at(self, place):
-        """What the user says of a line, as a number."""
-        if place is None:
-            return None
-        here = f"{place[0]}:{place[1]}"
-        return next((float(number) for named, number in self.given.items() if here == named or here.endswith("/" + named)), None)
-
-    def model(self, func):
-        """Something is decided by weights of the first step, which stand for those of later ones: that is said."""
-        name = getattr(func, "__name__", str(func))
-        decision = (name, "modelled", "weights", *places(sys._getframe(1)))
-        self.modelled[decision] += 1
-
-    def read_below(self, size):
-        """Code that we do not see, as of an extension, has copied something to the host that nobody knows. What it is to
-        find there, as bytes; `None` for zeros."""
-        if self.is_reading:
-            return None
-        number = self.given_at(places(sys._getframe(1))[0]) if size in (1, 2, 4, 8) else None
-        self.decide("cudaMemcpy", "unknown", "given" if number is not None else None)
-        if number is not None:
-            return (int(number) % (1 << 8 * size)).to_bytes(size, "little")
-        if not self.most:
-            return None
-        # Nobody says what kind of numbers these are; the run must not be taken for the one with zeros.
-        if size in (1, 2, 8):
-            return min(LARGE, (1 << 8 * size - 1) - 1 if size > 1 else 1).to_bytes(size, "little")
-        return (LARGE.to_bytes(4, "little") * -(-size // 4))[:size]
 
     # -- backward passes run in C++, where no function mode reaches ------------------------------------------
 
@@ -351,13 +290,6 @@ class _Checked:
             self.theirs(actual, expected, **settings)
 
 
-@contextlib.contextmanager
-def aside():
-    """What is computed here is nobody's business: no gradients, and no functions of ours are seen."""
-    with undisturbed(), torch.no_grad():
-        yield
-
-
 def toy_devices(roots):
     """Where the ends of a graph lie, and whether some are complex numbers of the host's, if all that a backward pass gives
     gradients to is small together; stops where it is not."""
@@ -381,19 +313,6 @@ def toy_devices(roots):
     return devices
 
 
-def chosen(tensor, number):
-    """A mask that keeps so many, or a tensor of this number."""
-    if tensor.dtype is not torch.bool:
-        return torch.full(tensor.shape, number).to(tensor.dtype)
-    return (torch.arange(tensor.numel()) < number).reshape(tensor.shape)
-
-
-def is_whole_mask(tensor):
-    """Whether it is a mask on the card, and nothing else lies in its storage."""
-    is_mask = tensor.is_cuda and tensor.dtype is torch.bool and tensor.dim() > 0
-    return is_mask and type(tensor) is torch.Tensor and tensor.untyped_storage().nbytes() == tensor.numel()
-
-
 def bytes_of(storage):
     return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
@@ -404,19 +323,6 @@ def tensors(values):
             yield value
         elif isinstance(value, (list, tuple)):
             yield from tensors(value)
-
-
-def places(frame):
-    """The line of the user's own code, and that of the library below it."""
-    library = None
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not is_library(file):
-            return (file, frame.f_lineno), library
-        if library is None and not is_ours(file):
-            library = (file, frame.f_lineno)
-        frame = frame.f_back
-    return None, library
 
 
 _values = None
@@ -430,7 +336,10 @@ def install():
     several_cards.install(_values)
     tensor_subclasses.install()
     nested_rules.install()
+    _values.generation.install()
     functions.VALUES.within(torch.jit._trace, "_check_trace", lambda args, kwargs: _Checked())
+    allow_in_checkpoints()
+    when_imported("yaml.representer", functions.VALUES.callback(in_yaml, "the import of yaml"))
     when_imported(FOLDING, functions.VALUES.callback(_folding, f"the import of {FOLDING}"))
     return _values
 
@@ -462,11 +371,16 @@ def run_backward(inner, args, kwargs, parameters):
     return _values.run_backward(inner, args, kwargs, parameters)
 
 
+def generations():
+    """Texts that were sampled to their full length, since nobody knows where they end."""
+    return [] if _values is None else _values.generation.table()
+
+
 def decisions():
     """What was decided by values that are not known, the most frequent first; then by such that are modelled."""
     if _values is None:
         return []
-    found = [*_values.decisions.most_common(50), *_values.modelled.most_common(50)]
+    found = [*_values.decisions.most_common(ROWS), *_values.modelled.most_common(ROWS)]
     return [
         {
             "operator": name,

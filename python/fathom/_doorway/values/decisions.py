@@ -1,0 +1,217 @@
+"""Decisions on values that nobody knows: what is assumed instead, and where it is noted.
+
+The first run assumes the least: nothing is kept, a number is zero, and what came of a number that stands for another
+(`stand_ins.py`) counts. A run with other values tries the most, and goes every way the other way round.
+"""
+
+import collections
+import contextlib
+import os
+import sys
+
+import torch
+
+from ... import contract
+from ..file_owner import is_library, is_ours
+from ..guard import undisturbed
+from . import evaluate
+from .inverses import Inverses
+from .stand_ins import LARGE, Origin, only_writes, ordinary, stood_in
+
+T = torch.Tensor
+
+# Of a place, in what is assumed.
+MOST_AT = "most at "
+
+
+class Decisions:
+    """What was decided, and what this run assumes. `ledger` says what is known."""
+
+    def __init__(self):
+        self.decisions = collections.Counter()
+        self.modelled = collections.Counter()  # decisions by weights that stand for those of later steps
+        self.inverses = Inverses()
+        self.turns = collections.Counter()  # how often a number that is not followed was read, by its place
+        self.is_reading = False  # what the script reads is answered here, not below
+        words = os.environ.get(contract.ASSUME, "").split("\n")
+        self.most = "most" in words
+        self.most_at = [word.removeprefix(MOST_AT) for word in words if word.startswith(MOST_AT)]
+        self.given = dict(word.rsplit("=", 1) for word in words if "=" in word)  # "train.py:88" -> "1200"
+
+    def decide(self, func, how, assumed=None):
+        """Something that is not known decides what the script does: where, and what was assumed. Not if it is printed."""
+        if only_writes(sys._getframe(1)):
+            return False
+        user, library = places(sys._getframe(1))
+        assumed = assumed or ("most" if self.tries_most(user) else "least")
+        self.decisions[(name_of(func), how, assumed, user, library)] += 1
+        return True
+
+    def withdraw(self, before):
+        """Takes back what was decided at this line since then; other threads may have decided something meanwhile."""
+        here = places(sys._getframe(1))
+        self.decisions -= collections.Counter({key: count for key, count in (self.decisions - before).items() if key[3:] == here})
+
+    def given_at(self, place):
+        """What the user says of a line, as a number."""
+        return next((float(number) for named, number in self.given.items() if is_at(place, named)), None)
+
+    def tries_most(self, place=None):
+        """Whether this run tries the most, or the other way, at a line; without one, at that which runs."""
+        if not self.most and not self.most_at or only_writes(sys._getframe(1)):
+            return False
+        if self.most:
+            return True
+        place = place or places(sys._getframe(1))[0]
+        return any(is_at(place, named) for named in self.most_at)
+
+    def model(self, func):
+        """Something is decided by weights of the first step, which stand for those of later ones: that is said."""
+        name = name_of(func)
+        decision = (name, "modelled", "weights", *places(sys._getframe(1)))
+        self.modelled[decision] += 1
+
+    def read_below(self, size):
+        """Code that we do not see, as of an extension, has copied something to the host that nobody knows. What it is to
+        find there, as bytes; `None` for zeros."""
+        if self.is_reading:
+            return None
+        number = self.given_at(places(sys._getframe(1))[0]) if size in (1, 2, 4, 8) else None
+        self.decide("cudaMemcpy", "unknown", "given" if number is not None else None)
+        if number is not None:
+            return (int(number) % (1 << 8 * size)).to_bytes(size, "little")
+        if not self.tries_most():
+            return None
+        # Nobody says what kind of numbers these are; the run must not be taken for the one with zeros.
+        if size in (1, 2, 8):
+            return min(LARGE, (1 << 8 * size - 1) - 1 if size > 1 else 1).to_bytes(size, "little")
+        return (LARGE.to_bytes(4, "little") * -(-size // 4))[:size]
+
+    # -- what is assumed -----------------------------------------------------------------------------------
+
+    def assume(self, tensor, func, how):
+        """The least, or the most, that such values can lead to: nothing is kept, all is the same; all is kept, none is.
+        Or what the user says of this line."""
+        number = self.given_at(places(sys._getframe(1))[0])
+        is_decided = self.decide(func, how, "given" if number is not None else None)
+        with aside():
+            if tensor.layout is not torch.strided:
+                return torch.zeros(tensor.shape, dtype=tensor.dtype, layout=tensor.layout, device="cpu")
+            assumed = self.least_or_most(tensor, self.tries_most()) if number is None else chosen(tensor, number)
+            if is_decided and is_whole_mask(tensor):
+                self.ledger.set(tensor, assumed)  # its count, and what it is combined with, go with what it keeps
+            return assumed
+
+    def least_or_most(self, tensor, most):
+        if tensor.dtype is torch.bool:
+            # The most is a bound: what is pruned by the one mask must not hide what another one adds.
+            return torch.full(tensor.shape, most or tensor in self.inverses, device="cpu")
+        if not most:
+            return torch.zeros(tensor.shape, dtype=tensor.dtype, device="cpu")
+        if tensor.is_floating_point() or tensor.is_complex():
+            found = torch.arange(LARGE, LARGE + tensor.numel(), dtype=torch.double, device="cpu").reshape(tensor.shape)
+            return found.clamp(max=torch.finfo(tensor.dtype).max).to(tensor.dtype)
+        if tensor.numel() == 1:
+            return torch.full(tensor.shape, min(LARGE, torch.iinfo(tensor.dtype).max), dtype=tensor.dtype, device="cpu")
+        return torch.arange(1, tensor.numel() + 1, device="cpu").reshape(tensor.shape).to(tensor.dtype)
+
+    def decide_on_host(self, tensor, func, how, is_there):
+        """A tensor of the host's holds what is not known, and whoever reads it there is not seen: whether it was decided what
+        it holds. One number that is there counts, as elsewhere; many are the least."""
+        frame = sys._getframe(1)
+        if only_writes(frame):
+            return False
+        if is_there and tensor.numel() == 1:
+            found = self.go_by_stand_in(tensor, tensor.detach().clone(), func, how)
+        else:
+            found = self.assume(tensor, func, how)
+        evaluate.fill(tensor, found)
+        return True
+
+    # -- numbers that stand for others ---------------------------------------------------------------------
+
+    def go_by_stand_in(self, tensor, found, func, how=None):
+        """A size, a count or a truth that came of a number which stands for another: what was found, or, in the run with the
+        most, something else. Or what the user says of this line."""
+        user, library = places(sys._getframe(1))
+        number = self.given_at(user)
+        is_truth = tensor.dtype is torch.bool
+        assumed = "given" if number is not None else "either" if is_truth else "one"
+        self.go_by((name_of(func), how or self.why(tensor), user, library), assumed)
+        with aside():
+            if number is not None:
+                return chosen(tensor, number)
+            if not self.tries_most(user):
+                return found
+            return ~found if is_truth else self.least_or_most(tensor, True)
+
+    def stand_in(self, tensor, found, func, how):
+        """A number with a fraction for Python: whoever goes by it is noted. Or what the user says of this line."""
+        user, library = places(sys._getframe(1))
+        number = self.given_at(user)
+        key = (name_of(func), "modelled" if how == "modelled" else self.why(tensor), user, library)
+        if number is not None:
+            self.go_by(key, "given")
+            with aside():
+                return func(chosen(tensor, number))
+        if type(found) is complex:
+            return complex(ordinary((Origin(self, key),), found.real), found.imag)
+        return stood_in(found, Origin(self, key)) if func is not T.__float__ else ordinary((Origin(self, key),), found)
+
+    def go_by(self, key, assumed):
+        """Somebody goes by a number that stands for what was read there."""
+        if only_writes(sys._getframe(1)):
+            return
+        name, how, user, library = key
+        if how == "modelled":
+            self.modelled[(name, how, "weights", user, library)] += 1
+            return
+        assumed = "most" if self.tries_most(user) and assumed != "given" else assumed
+        self.decisions[(name, how, assumed, user, library)] += 1
+
+    def why(self, tensor):
+        with aside():
+            return "unknown" if not tensor.is_cuda or self.ledger.estimate(tensor) is None else "dear"
+
+
+@contextlib.contextmanager
+def aside():
+    """What is computed here is nobody's business: no gradients, and no functions of ours are seen."""
+    with undisturbed(), torch.no_grad(), evaluate.made_on_host():
+        yield
+
+
+def chosen(tensor, number):
+    """A mask that keeps so many, or a tensor of this number."""
+    if tensor.dtype is not torch.bool:
+        return torch.full(tensor.shape, number, device="cpu").to(tensor.dtype)
+    return (torch.arange(tensor.numel(), device="cpu") < number).reshape(tensor.shape)
+
+
+def is_whole_mask(tensor):
+    """Whether it is a mask on the card, and nothing else lies in its storage."""
+    is_mask = tensor.is_cuda and tensor.dtype is torch.bool and tensor.dim() > 0
+    return is_mask and type(tensor) is torch.Tensor and tensor.untyped_storage().nbytes() == tensor.numel()
+
+
+def name_of(func):
+    return getattr(func, "__name__", str(func))
+
+
+def is_at(place, named):
+    """Whether a line is the one that is named so: `train.py:88`."""
+    here = place and f"{place[0]}:{place[1]}"
+    return here is not None and (here == named or here.endswith("/" + named))
+
+
+def places(frame):
+    """The line of the user's own code, and that of the library below it."""
+    library = None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not is_library(file):
+            return (file, frame.f_lineno), library
+        if library is None and not is_ours(file):
+            library = (file, frame.f_lineno)
+        frame = frame.f_back
+    return None, library
