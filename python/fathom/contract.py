@@ -32,6 +32,9 @@ ASSUME = "FATHOM_ASSUME"
 SEED = "FATHOM_SEED"
 EVENTS = "FATHOM_EVENTS"
 RECORD = "FATHOM_RECORD"
+VERIFY = "FATHOM_VERIFY"
+WHOLE_RUN = "FATHOM_WHOLE_RUN"
+WHOLE = "FATHOM_WHOLE"
 SOURCES = "FATHOM_SOURCES"
 LEVERS = "FATHOM_LEVERS"
 FLOPS = "FATHOM_FLOPS"
@@ -45,14 +48,19 @@ PYTEST_OUTCOME = "FATHOM_PYTEST_OUTCOME"
 OWNER_FILE = "owner"
 FOLDER_SCHEMA = "fathom.folder/1"
 
+# Why a shortened training was not run.
+UNCONFINED_FILE = "unconfined"
+
 # What a trial sees, a line of JSON each: docs/reference/files.md.
 SOURCES_SCHEMA = "fathom.sources/1"
 
 Process = dict[str, object]
 Device = dict[str, object]
 Moment = dict[str, object]
+Loader = dict[str, object]
 Refusal = dict[str, object]
 Decided = dict[str, object]
+Generation = dict[str, object]
 Fault = dict[str, object]
 End = dict[str, object]
 Levers = dict[str, object]
@@ -80,11 +88,17 @@ def process(
     architectures: list[str],
     steps: int,
     steps_of_all: int,
+    backward_passes: int,
+    step_milliseconds: int,
     devices: list[Device],
     refusals: list[Refusal],
     refusal_count: int,
     decisions: list[Decided],
+    generations: list[Generation],
+    rounds: str | None = None,
     faults: list[Fault],
+    loaders: list[Loader],
+    refused: list[str],
     end: End | None = None,
 ) -> Process:
     """What was seen of one process."""
@@ -98,11 +112,17 @@ def process(
         "architectures": architectures,
         "steps": steps,
         "steps_of_all": steps_of_all,
+        "backward_passes": backward_passes,
+        "step_milliseconds": step_milliseconds,
         "devices": devices,
         "refusals": refusals,
         "refusal_count": refusal_count,
         "decisions": decisions,
+        "generations": generations,
+        "rounds": rounds,
         "faults": faults,
+        "loaders": loaders,
+        "refused": refused,
         "end": end,
     }
 
@@ -114,6 +134,7 @@ def device(
     reserved: Moment | None = None,
     requested: Moment | None = None,
     total_bytes: int,
+    flushes: int,
 ) -> Device:
     """A card as PyTorch saw it."""
     return {
@@ -122,6 +143,7 @@ def device(
         "reserved": reserved,
         "requested": requested,
         "total_bytes": total_bytes,
+        "flushes": flushes,
     }
 
 
@@ -136,6 +158,34 @@ def moment(
         "bytes": bytes,
         "phase": phase,
         "step": step,
+    }
+
+
+def loader(
+    *,
+    is_evaluation: bool,
+    batches: int | None = None,
+    given: int,
+    passes: int,
+    looked_at: int,
+    varies: str | None = None,
+    smallest: list[int],
+    largest: list[int],
+    was_largest_given: bool,
+    grows_bytes: int,
+) -> Loader:
+    """A loader of batches, in a training that was shortened."""
+    return {
+        "is_evaluation": is_evaluation,
+        "batches": batches,
+        "given": given,
+        "passes": passes,
+        "looked_at": looked_at,
+        "varies": varies,
+        "smallest": smallest,
+        "largest": largest,
+        "was_largest_given": was_largest_given,
+        "grows_bytes": grows_bytes,
     }
 
 
@@ -184,6 +234,20 @@ def decided(
         "library_file": library_file,
         "library_line": library_line,
         "count": count,
+    }
+
+
+def generation(
+    *,
+    tokens: int,
+    file: str | None = None,
+    line: int | None = None,
+) -> Generation:
+    """Texts that one line samples."""
+    return {
+        "tokens": tokens,
+        "file": file,
+        "line": line,
     }
 
 

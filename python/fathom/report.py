@@ -128,10 +128,20 @@ class OutOfMemory:
 
 
 @dataclass(frozen=True)
+class Need:
+    """The smallest GPU on which the run goes through, context included; `known` is `run`, `enough`, `replay` or `taken`."""
+
+    bytes: int
+    known: str
+    error_bytes: int
+
+
+@dataclass(frozen=True)
 class Report:
     """A run. `fits`, `verdict` and `headline` first, then what they rest on."""
 
     verdict: str
+    judgement: str
     exit_code: int
     headline: str
     steps: int
@@ -143,6 +153,7 @@ class Report:
     gpu: Gpu | None = part(Gpu)
     software: Software = part(Software)
     peak: Peak | None = part(Peak)
+    need: Need | None = part(Need)
     categories: tuple[Category, ...] = part(Category)
     modules: tuple[Module, ...] = part(Module)
     lines: tuple[Line, ...] = part(Line)

@@ -9,6 +9,9 @@ use crate::categories::Categories;
 pub struct Anatomy {
     /// Where `memory_allocated` was greatest.
     pub allocated_peak: Dissection,
+    /// The greatest `memory_allocated` without work areas that PyTorch goes on without, such as those of a search for
+    /// the fastest kernel. Its fallbacks may need some of it.
+    pub hard_allocated: u64,
     /// Where `memory_reserved` was greatest.
     pub reserved_peak: Dissection,
     /// Where the last request failed, if one did.
@@ -31,6 +34,8 @@ pub struct Anatomy {
     pub modules: Vec<(String, String)>,
     /// Whether anything in the recording has a name; without names all is unknown.
     pub has_names: bool,
+    /// Whether the names were not recorded but inferred, as those of a snapshot.
+    pub is_inferred: bool,
     /// How many events of the allocator were looked at; 0 of a state without a trace.
     pub events: usize,
 }
@@ -83,6 +88,8 @@ pub struct Dissection {
     pub lines: Vec<LineBytes>,
     /// By operator, or by autograd node where there is none, largest first.
     pub operators: Vec<Named>,
+    /// By what categories are known, largest first; empty if they were recorded. What has no category has no name here.
+    pub evidence: Vec<Named>,
     /// What belongs to methods of distributed training, largest first; not all that is alive does.
     pub areas: Vec<AreaBytes>,
     /// By the phase in which it was made, largest first.
@@ -179,6 +186,8 @@ pub struct Tensor {
     pub category: Category,
     /// E.g. `encoder.weight`.
     pub name: String,
+    /// By what the category is known, where nobody recorded it: `frames`; empty if it was recorded, or is not known.
+    pub known_by: String,
     /// Other things it is or was, e.g. an activation that is an input too.
     pub also: Vec<(Category, String)>,
     /// Who made it; the module is that of its name, if it has one.
@@ -189,6 +198,8 @@ pub struct Tensor {
     pub freed: Option<When>,
     /// Backward passes that were to use it and ended while it was alive, up to this moment.
     pub outlived: u32,
+    /// PyTorch would have gone on without it.
+    pub is_soft: bool,
 }
 
 /// Tensors of one size, shape, category and line.

@@ -62,7 +62,18 @@ pub fn text(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
-/// The same, rounded up: for sizes that are to be enough, also when they are typed in as printed.
+/// `11.40 ± 0.20 GiB`: both in the unit of the first.
+pub fn with_error(bytes: u64, error: u64) -> String {
+    let (unit, name, digits) = match () {
+        () if GIB <= bytes => (GIB, "GiB", 2),
+        () if MIB <= bytes => (MIB, "MiB", 1),
+        () => return text(bytes),
+    };
+    let of = |bytes: u64| format!("{:.digits$}", bytes as f64 / unit as f64);
+    format!("{} ± {} {name}", of(bytes), of(error))
+}
+
+/// `text`, rounded up: for sizes that are to be enough, also when they are typed in as printed.
 pub fn text_up(bytes: u64) -> String {
     let shown = text(bytes);
     let unit = match () {

@@ -72,6 +72,7 @@ impl<'a> Knife<'a> {
             modules: self.modules.tree(&modules),
             lines: self.lines(&alive),
             operators: self.operators(&alive),
+            evidence: self.evidence(&alive),
             areas: areas(self.recording, &alive),
             born: born(&alive),
             alike: self.alike(&alive),
@@ -148,14 +149,26 @@ impl<'a> Knife<'a> {
     }
 
     fn operators(&self, alive: &[&Life]) -> Vec<Named> {
-        let sums = sum_by(alive, |life| self.operator(life.owner));
+        self.named(sum_by(alive, |life| self.operator(life.owner)))
+    }
+
+    /// By what the categories are known.
+    fn evidence(&self, alive: &[&Life]) -> Vec<Named> {
+        if !self.lives.is_inferred {
+            return Vec::new();
+        }
+        self.named(sum_by(alive, |life| life.evidence))
+    }
+
+    /// Sums with the texts of their keys, the largest first.
+    fn named(&self, sums: HashMap<TextId, (u64, u64)>) -> Vec<Named> {
         let name = |id: TextId| self.recording.texts.get(id).to_owned();
-        let mut operators: Vec<Named> = sums
+        let mut rows: Vec<Named> = sums
             .into_iter()
-            .map(|(operator, (bytes, count))| Named { name: name(operator), bytes, count })
+            .map(|(id, (bytes, count))| Named { name: name(id), bytes, count })
             .collect();
-        operators.sort_by(|a, b| (b.bytes, &a.name).cmp(&(a.bytes, &b.name)));
-        operators
+        rows.sort_by(|a, b| (b.bytes, &a.name).cmp(&(a.bytes, &b.name)));
+        rows
     }
 
     /// Tensors alike, of lives in the order of their size.
@@ -194,11 +207,13 @@ impl<'a> Knife<'a> {
             shape,
             category: life.category,
             name: self.recording.texts.get(life.name).to_owned(),
+            known_by: self.recording.texts.get(life.evidence).to_owned(),
             also: self.other_names(life),
             origin: Origin { module, ..self.origin(life.owner) },
             born: life.when,
             freed: (life.freed != NEVER).then(|| self.when(life.freed)),
             outlived: self.outlived(life, time),
+            is_soft: life.is_soft,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What grows with every step, and who holds it.
 //!
 //! What is alive is looked at once a step, at the same point of each: when its optimizer begins, or
-//! its backward pass where there is no optimizer. Allocations are put together by the place that makes
+//! its backward pass where there is no optimizer, its first model where there is neither. Allocations are put together by the place that makes
 //! them: the user's line, module and operator. A place grows if its blocks become more, never fewer,
 //! in the first half of the steps and in the second; or if their bytes grow by the same amount every
 //! time, as those of a tensor do to which each step appends. What a step
@@ -71,8 +71,8 @@ fn points(spans: &[Span]) -> Vec<(usize, u32)> {
         }
         points
     };
-    let points = of(Phase::Optimizer);
-    if points.is_empty() { of(Phase::Backward) } else { points }
+    let phases = [Phase::Optimizer, Phase::Backward, Phase::Inference].into_iter();
+    phases.map(of).find(|points| !points.is_empty()).unwrap_or_default()
 }
 
 /// At most [`MOST`] of them, with the first and the last.

@@ -26,6 +26,7 @@ pub mod curve;
 mod dissection;
 pub mod fold;
 mod growth;
+mod hard;
 mod ledger;
 pub mod lives;
 mod modules;
@@ -66,6 +67,7 @@ pub fn dissect_on(recording: &Recording, timeline: &Timeline, around: &Around) -
     let steps = phases::steps(&phases);
     Anatomy {
         allocated_peak: knife.cut(peak_time(timeline, |moment| moment.allocated)),
+        hard_allocated: hard::peak(&lives.list),
         reserved_peak: knife.cut(peak_time(timeline, |moment| moment.reserved)),
         out_of_memory: last_refusal(recording, timeline).map(|(at, tried_bytes, free_bytes)| {
             let origin = knife.origin(lives.refused);
@@ -80,6 +82,7 @@ pub fn dissect_on(recording: &Recording, timeline: &Timeline, around: &Around) -
         facts: recording.about.facts.clone(),
         modules: modules::named(recording),
         has_names: lives.has_names,
+        is_inferred: lives.is_inferred,
         events: recording.trace_number(timeline.moments.len()),
     }
 }

@@ -36,8 +36,12 @@ pub struct Life {
     pub tensor: TextId,
     /// What keeps it from being freed; 0 if nobody said.
     pub holder: TextId,
+    /// By what its category is known, where nobody recorded it; 0 if it was recorded, or is not known.
+    pub evidence: TextId,
     /// The method of distributed training it belongs to; 0 if it belongs to none.
     pub area: TextId,
+    /// PyTorch would have gone on without it.
+    pub is_soft: bool,
     /// Phase and step of its birth.
     pub when: When,
 }
@@ -86,6 +90,8 @@ pub struct Lives {
     pub refused: OwnerId,
     /// Whether anything has a name.
     pub has_names: bool,
+    /// Whether names were inferred: then what has none stays unknown.
+    pub is_inferred: bool,
 }
 
 impl Lives {
@@ -120,11 +126,11 @@ impl Lives {
         self.has_names = !self.names.is_empty();
         self.names.sort_by_key(|naming| naming.life);
         let nobody = Owner::default();
-        let Lives { list, spans, has_names, .. } = self;
-        let has_names = *has_names;
+        let Lives { list, spans, has_names, is_inferred, .. } = self;
+        let has_names = *has_names && !*is_inferred;
         for life in list.iter_mut().filter(|life| life.category == Category::Unknown) {
             let owner = recording.owners.get(life.owner.0 as usize).unwrap_or(&nobody);
-            // Where nothing was named, having no name says nothing.
+            // Where nothing was named, or names were inferred, having no name says nothing.
             if has_names && *owner != nobody {
                 let is_kept = life.when.phase == Some(Phase::Forward)
                     && life.freed != NEVER
@@ -201,6 +207,8 @@ impl Pass {
 
     fn event(&mut self, time: usize, event: &Event, block: (u64, u64)) {
         match *event {
+            // PyTorch went on without it.
+            Event::Alloc { .. } if block.1 == 0 => {}
             Event::Alloc { address, size, owner, .. } => {
                 self.hand_out(address, block, size.min(block.1), owner, time);
             }
@@ -230,7 +238,7 @@ impl Pass {
     ) {
         let (freed, returned, when) = (NEVER, NEVER, self.when);
         let category = Category::Unknown;
-        let [name, tensor, holder, area] = [TextId(0); 4];
+        let [name, tensor, holder, evidence, area] = [TextId(0); 5];
         self.live.insert(recorded, self.lives.list.len() as u32);
         self.lives.list.push(Life {
             address,
@@ -244,7 +252,9 @@ impl Pass {
             name,
             tensor,
             holder,
+            evidence,
             area,
+            is_soft: false,
             when,
         });
     }
@@ -274,7 +284,13 @@ impl Pass {
                 if let Some(index) = self.containing(address) {
                     self.lives.names.push(Naming { life: index, category, name, time });
                     let life = &mut self.lives.list[index as usize];
-                    if outranks(category, life.category) {
+                    // Which model is a copy of another is known when one of them is trained.
+                    let models = [Category::Weights, Category::ModelCopies];
+                    let is_known_better =
+                        models.contains(&category) && models.contains(&life.category);
+                    if outranks(category, life.category)
+                        || is_known_better && category != life.category
+                    {
                         (life.category, life.name) = (category, name);
                     }
                 }
@@ -303,6 +319,17 @@ impl Pass {
             Mark::Area { address, area } => {
                 if let Some(index) = self.containing(address) {
                     self.lives.list[index as usize].area = area;
+                }
+            }
+            Mark::Soft { address } => {
+                if let Some(index) = self.containing(address) {
+                    self.lives.list[index as usize].is_soft = true;
+                }
+            }
+            Mark::Evidence { address, by } => {
+                self.lives.is_inferred = true;
+                if let Some(index) = self.containing(address) {
+                    self.lives.list[index as usize].evidence = by;
                 }
             }
             // When streams are done changes what is reserved, not what is allocated.

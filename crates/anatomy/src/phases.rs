@@ -7,9 +7,9 @@ use crate::anatomy::{PhasePeak, StepPeak, When};
 use crate::ledger;
 use crate::lives::Lives;
 
-/// Phases that are part of a training step.
-const TRAINING: [Phase; 4] =
-    [Phase::Forward, Phase::Backward, Phase::BeforeOptimizer, Phase::Optimizer];
+/// Phases that are part of a step of a training, or of a round of inference.
+const OF_STEPS: [Phase; 5] =
+    [Phase::Forward, Phase::Backward, Phase::BeforeOptimizer, Phase::Optimizer, Phase::Inference];
 
 /// One row for each phase of each step, in the order in which they first ran. The state at its
 /// beginning counts as part of a phase.
@@ -45,11 +45,11 @@ fn row_of(rows: &mut Vec<PhasePeak>, when: When) -> &mut PhasePeak {
     &mut rows[index]
 }
 
-/// Training steps in order.
+/// Steps in order.
 pub(crate) fn steps(phases: &[PhasePeak]) -> Vec<StepPeak> {
     let mut steps: Vec<StepPeak> = Vec::new();
-    let is_training = |row: &&PhasePeak| row.when.phase.is_some_and(|p| TRAINING.contains(&p));
-    for row in phases.iter().filter(is_training) {
+    let is_of_step = |row: &&PhasePeak| row.when.phase.is_some_and(|p| OF_STEPS.contains(&p));
+    for row in phases.iter().filter(is_of_step) {
         if steps.last().is_none_or(|last| last.step != row.when.step) {
             steps.push(StepPeak { step: row.when.step, ..StepPeak::default() });
         }

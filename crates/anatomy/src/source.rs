@@ -96,8 +96,9 @@ impl<'a> Source<'a> {
 }
 
 fn rank(file: &str) -> Rank {
+    let file = &file.replace('\\', "/");
     let is_code = !file.is_empty() && !file.starts_with('<') && !file.starts_with("??");
-    let is_library_of_c = file.contains(".so.");
+    let is_library_of_c = file.contains(".so.") || file.contains("/bin/python");
     if !is_code || is_library_of_c || NOT_PYTHON.iter().any(|ending| file.ends_with(ending)) {
         return Rank::Nowhere;
     }
@@ -123,6 +124,7 @@ mod tests {
             "/build/python/fathom/_doorway/recorder/recorder.py",
             "/home/me/pytorch/torch/nn/modules/module.py",
             "/tmp/torchinductor_me/ab/cab.py",
+            r"C:\me\.venv\lib\site-packages\torch\nn\modules\linear.py",
         ] {
             assert_eq!(rank(file), Rank::Library, "{file}");
         }
@@ -132,6 +134,7 @@ mod tests {
             "",
             "/pytorch/c10/cuda/CUDACachingAllocator.cpp",
             "/lib/x86_64-linux-gnu/libstdc++.so.6",
+            "/home/me/.pyenv/versions/3.11.7/bin/python3.11",
         ] {
             assert_eq!(rank(file), Rank::Nowhere, "{file}");
         }

@@ -62,6 +62,9 @@ variables! {
     SEED = "FATHOM_SEED", "on", "you", "doorway", "`off` leaves random numbers alone where a script sets no seed.";
     EVENTS = "FATHOM_EVENTS", "at once", "you", "`fathom`, phantom", "`late` completes events only when the host has waited for them, so that memory used by other streams comes back as late as on the slowest card.";
     RECORD = "FATHOM_RECORD", "on", "you, `fathom`", "`fathom`, doorway", "`off` switches off the recording of who holds the memory.";
+    VERIFY = "FATHOM_VERIFY", "on", "you", "`fathom`", "`off`: `fathom run` does not run the command again to find what it needs.";
+    WHOLE_RUN = "FATHOM_WHOLE_RUN", "on", "you", "`fathom`", "`off`: `fathom run` does not run a shortened training to see evaluation and saving, as `--whole`.";
+    WHOLE = "FATHOM_WHOLE", "none", "`fathom`", "doorway", "How a training is shortened, as JSON: batches of an epoch, steps, seconds; nothing outside of the run's folder is written then.";
     SOURCES = "FATHOM_SOURCES", "off", "`fathom`", "doorway", "`on` lists the files and folders that the script reads, looks for and lists: trials are remembered by it.";
     LEVERS = "FATHOM_LEVERS", "none", "you, `fathom`", "doorway", "Changes to try inside the script, as a JSON list of `{\"lever\": name, …}`.";
     FLOPS = "FATHOM_FLOPS", "off", "you, `fathom`", "doorway", "`on` counts floating-point operations per module; the run's peaks are not the script's own then.";
@@ -78,6 +81,7 @@ pub const OF_TESTS: &[(&str, &str)] = &[
     ("FATHOM_COMMAND", "the command that the differential tests start"),
     ("FATHOM_DIFFERENTIAL", "`required`: differential tests fail where a torch is missing"),
     ("FATHOM_EXTENSION_PYTHON", "a Python with NVIDIA's compiler, for `tests/test_extension.py`"),
+    ("FATHOM_ALL_NAMES", "`1`: names of snapshots are scored with every script"),
     ("FATHOM_FAULTS", "`long`: all of `tests/faults`"),
     ("FATHOM_FAULTS_SEED", "where the random faults begin"),
     ("FATHOM_FUZZ_SECONDS", "how long the corpus is changed at random"),

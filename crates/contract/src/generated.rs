@@ -1,7 +1,8 @@
 //! What is written from the contract: Python's side of it, and the page about files.
 
 use crate::environment::VARIABLES;
-use crate::files::process::{Decided, Device, End, Fault, Moment, Refusal};
+use crate::files::UNCONFINED_FILE;
+use crate::files::process::{Decided, Device, End, Fault, Generation, Loader, Moment, Refusal};
 use crate::files::{FOLDER_SCHEMA, Field, File, Flops, Levers, OWNER_FILE, Process, Record};
 use crate::files::{Unanswered, Waits, levers::Lever, sources};
 
@@ -28,8 +29,10 @@ fn parts() -> Vec<Part> {
         file::<Process>(),
         record::<Device>(),
         record::<Moment>(),
+        record::<Loader>(),
         record::<Refusal>(),
         record::<Decided>(),
+        record::<Generation>(),
         record::<Fault>(),
         record::<End>(),
         file::<Levers>(),
@@ -64,6 +67,7 @@ pub fn python() -> String {
     text += &format!(
         "\n# A folder that goes with its process.\nOWNER_FILE = \"{OWNER_FILE}\"\n\
          FOLDER_SCHEMA = \"{FOLDER_SCHEMA}\"\n\n\
+         # Why a shortened training was not run.\nUNCONFINED_FILE = \"{UNCONFINED_FILE}\"\n\n\
          # What a trial sees, a line of JSON each: docs/reference/files.md.\nSOURCES_SCHEMA = \"{}\"\n\n",
         sources::SCHEMA
     );

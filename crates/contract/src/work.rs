@@ -40,10 +40,19 @@ kinds! {
     Rnn = "cuDNN RNN", "RNN";
     RnnReserve = "cuDNN RNN reserve", "RNN reserve";
     Ctc = "cuDNN CTC loss", "CTC loss";
+    Search = "cuDNN algorithm search", "algorithm search";
 }
 
 /// How many kinds there are.
-pub const KINDS: usize = 11;
+pub const KINDS: usize = 12;
+
+impl Work {
+    /// Whether PyTorch goes on if it does not get such a work area. A search is made with half of it, and so on; for a
+    /// convolution the next algorithm is taken, down to those that need nothing. All others are errors.
+    pub fn is_soft(self) -> bool {
+        matches!(self, Work::Forward | Work::BackwardData | Work::BackwardFilter | Work::Search)
+    }
+}
 
 /// Who says how large a work area is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

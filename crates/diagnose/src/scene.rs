@@ -20,6 +20,8 @@ pub struct Thing<'a> {
     pub(crate) users: Vec<User<'a>>,
     /// It was asked for, and the card had no room.
     pub is_refused: bool,
+    /// Its category could not be inferred: nothing can be said of it.
+    pub is_open: bool,
 }
 
 /// A node of the backward pass that keeps a tensor.
@@ -65,8 +67,12 @@ impl<'a> Scene<'a> {
     pub fn of(anatomy: &'a Anatomy, refused: Option<&'a Tensor>) -> Scene<'a> {
         let refusal = anatomy.out_of_memory.as_ref().filter(|_| refused.is_some());
         let at = refusal.map_or(&anatomy.allocated_peak, |refusal| &refusal.at);
-        let thing =
-            |tensor: &'a Tensor, is_refused| Thing { users: users(tensor), tensor, is_refused };
+        let thing = |tensor: &'a Tensor, is_refused| Thing {
+            users: users(tensor),
+            tensor,
+            is_refused,
+            is_open: anatomy.is_inferred && tensor.category == Category::Unknown,
+        };
         let mut things: Vec<Thing<'a>> =
             refused.map(|tensor| thing(tensor, true)).into_iter().collect();
         things.extend(at.tensors.iter().map(|tensor| thing(tensor, false)));
@@ -84,6 +90,12 @@ impl<'a> Scene<'a> {
     /// The phase of the moment.
     pub(crate) fn phase(&self) -> Option<Phase> {
         self.at.when.phase
+    }
+
+    /// Whether the script has no backward pass: nothing is trained.
+    pub(crate) fn is_inference(&self) -> bool {
+        let has = |wanted| self.anatomy.phases.iter().any(|row| row.when.phase == Some(wanted));
+        has(Phase::Inference) && !has(Phase::Backward)
     }
 
     /// Is it enough for a finding?
@@ -113,10 +125,11 @@ impl<'a> Thing<'a> {
 
     /// Made by the passes themselves: neither state nor input nor scratch memory.
     pub(crate) fn is_of_a_pass(&self) -> bool {
-        matches!(
-            self.tensor.category,
-            Category::Activations | Category::Temporaries | Category::Unknown
-        )
+        !self.is_open
+            && matches!(
+                self.tensor.category,
+                Category::Activations | Category::Temporaries | Category::Unknown
+            )
     }
 
     /// The module that made it.

@@ -12,11 +12,14 @@
 //! | `--used` | 1024³ bytes |
 
 use anyhow::Result;
-use gpus::Card;
+use gpus::{Card, Loading};
 use report::bytes;
 
 use crate::cli::CardArguments;
 use crate::error::Hinted;
+
+/// CUDA's own variable: whether all kernels are loaded at once.
+const MODULE_LOADING: &str = "CUDA_MODULE_LOADING";
 
 /// Less is no card's memory: a unit was forgotten, or is another one.
 const LEAST: u64 = bytes::MIB;
@@ -51,7 +54,8 @@ impl CardArguments {
             }
         };
         let used = self.used.as_deref().map(|text| used(text, &card)).transpose()?.unwrap_or(0);
-        Ok(Some(Meant { card: card.with_used(used), notes }))
+        let loading = Loading::of(std::env::var(MODULE_LOADING).ok().as_deref());
+        Ok(Some(Meant { card: card.with_used(used).with_loading(loading), notes }))
     }
 }
 

@@ -64,7 +64,15 @@ impl Fitting {
             true => self.card.clone(),
             false => self.card.with_memory(gpus::UNLIMITED_BYTES),
         };
-        Ok(Wanted { card: Some(card), setting, record, cold: false, most: None, row: None })
+        Ok(Wanted {
+            card: Some(card),
+            setting,
+            record,
+            cold: false,
+            most: None,
+            row: None,
+            short: None,
+        })
     }
 
     /// The script as it is, to count the operations of each module's forward pass.

@@ -20,6 +20,9 @@ use crate::visible;
 /// Where the hashes of Python's texts begin.
 const HASH_SEED: &str = "PYTHONHASHSEED";
 
+/// Where torch's compiler keeps what it compiled and chose.
+const INDUCTOR_CACHE: &str = "TORCHINDUCTOR_CACHE_DIR";
+
 /// Everything a run needs from this machine, checked before anything starts.
 pub(crate) struct Launch {
     /// `None` when the command's Python is not known, as in a shell script.
@@ -82,6 +85,10 @@ impl Launch {
         command.env(name::STEPS, settings.steps.to_string());
         command.env(name::VALUES, if settings.values { "on" } else { "off" });
         command.env(name::RECORD, if settings.record { "on" } else { "off" });
+        match &settings.short {
+            Some(form) => command.env(name::WHOLE, form.json()),
+            None => command.env_remove(name::WHOLE),
+        };
         if !settings.assume.is_empty() {
             command.env(name::ASSUME, settings.assume.join("\n"));
         }
@@ -121,6 +128,10 @@ impl Launch {
         if let Some(folder) = self.preload.last().and_then(|path| path.parent()) {
             command.env("TRITON_LIBCUDA_PATH", folder);
         }
+        // What torch's compiler chooses here was timed on no card: it must not be found by a run on a real one.
+        let own = std::env::var_os(INDUCTOR_CACHE).filter(|own| !own.is_empty());
+        let compiled = own.map_or_else(|| self.cache.clone(), PathBuf::from);
+        command.env(INDUCTOR_CACHE, compiled.join("torchinductor_phantom"));
         // What a script compiles asks for libraries by names that only the links have. The user's own
         // folders come first.
         if let Some(links) = &self.links {

@@ -20,6 +20,7 @@ mod installed;
 mod jobs;
 mod launch;
 mod load;
+mod need;
 mod oom;
 mod outcome;
 mod outputs;
@@ -33,10 +34,12 @@ mod scripts;
 mod session;
 mod settings;
 mod shard;
+mod shell;
 mod stubs;
 mod vary;
 mod visible;
 mod warm;
+mod whole;
 mod world;
 
 use std::process::ExitCode;
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => commands::diff(&arguments),
         Command::Page(arguments) => commands::page(&arguments),
         Command::Gpus { name } => commands::gpus(name.as_deref()),
+        Command::Calibrate { out, python } => commands::calibrate(&python, out.as_deref()),
         Command::Doctor { python } => commands::doctor(&python),
         Command::Completions { shell } => commands::completions(shell),
         Command::Man => commands::man(),

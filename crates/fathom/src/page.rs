@@ -77,12 +77,27 @@ fn story_of(study: &Study) -> Option<Story> {
 mod tests {
     use super::*;
 
+    fn recording() -> Recording {
+        let text = "torch 2.15.0\nsegment_alloc 0x1000000 20971520\nalloc 0x1000000 4194304\n\
+                    free_requested 0x1000000 4194304\nfree_completed 0x1000000 4194304";
+        recording::text::recording(text).unwrap()
+    }
+
+    /// `fathom run --page`: the study that the report was made of has the story, too.
+    #[test]
+    fn the_recording_of_a_run_is_replayed_once() {
+        let wants = Wants { fragments: true, floor: true, deferred: true, source: true };
+        let before = allocator::reproduced();
+        let context = study::Context { wants, ..study::Context::default() };
+        let study = study::study(recording(), &context).unwrap();
+        assert!(story_of(&study).is_some());
+        assert_eq!(allocator::reproduced(), before + 1);
+    }
+
     /// Pieces, story and report of one replay.
     #[test]
     fn a_recording_is_replayed_once() {
-        let text = "torch 2.15.0\nsegment_alloc 0x1000000 20971520\nalloc 0x1000000 4194304\n\
-                    free_requested 0x1000000 4194304\nfree_completed 0x1000000 4194304";
-        let recording = recording::text::recording(text).unwrap();
+        let recording = recording();
         let before = allocator::reproduced();
         let item = of_recording(recording, Path::new("run.fathom")).unwrap();
         assert_eq!(allocator::reproduced(), before + 1);

@@ -18,6 +18,8 @@ pub struct Baseline {
     /// Optimizer steps taken.
     pub steps: u64,
     pub peaks: Peaks,
+    /// The smallest card that does, by a replay; `None` if that is not known.
+    pub need: Option<u64>,
     /// What is alive at the allocated peak, by category; only what holds something. Empty if it was not recorded.
     pub categories: Vec<(String, u64)>,
     /// The same by module, in order of their paths.

@@ -72,6 +72,8 @@ pub struct Comparison {
     pub reserved: Change,
     /// Taken from the card.
     pub device: Change,
+    /// The smallest card that does, where it is known of both.
+    pub need: Option<Change>,
     /// Categories that changed, what changed most first.
     pub categories: Vec<(String, Change)>,
     /// Modules that changed, what changed most first.
@@ -86,7 +88,9 @@ pub fn compare(before: &Baseline, now: &Baseline, margin: Margin) -> Comparison 
         |peak: fn(&Peaks) -> u64| Change { before: peak(&before.peaks), after: peak(&now.peaks) };
     let (allocated, reserved) = (of(|peaks| peaks.allocated), of(|peaks| peaks.reserved));
     let device = of(|peaks| peaks.device);
-    let all = [allocated, reserved, device];
+    let need = before.need.zip(now.need).map(|(before, after)| Change { before, after });
+    // What is only cached is not needed.
+    let all = need.map_or(vec![allocated, reserved, device], |need| vec![allocated, need]);
     let kind = match () {
         () if all.iter().any(|change| change.is_over(margin)) => Kind::Grew,
         () if all.iter().any(|change| change.is_under(margin)) => Kind::Shrank,
@@ -101,7 +105,7 @@ pub fn compare(before: &Baseline, now: &Baseline, margin: Margin) -> Comparison 
     if !has_holders {
         remarks.push("who holds the memory was not recorded: only peaks are compared".to_owned());
     }
-    Comparison { kind, margin, allocated, reserved, device, categories, modules, remarks }
+    Comparison { kind, margin, allocated, reserved, device, need, categories, modules, remarks }
 }
 
 fn categories(before: &Baseline, now: &Baseline) -> Vec<(String, Change)> {

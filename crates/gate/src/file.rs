@@ -50,6 +50,9 @@ struct Peak {
     allocated_bytes: u64,
     reserved_bytes: u64,
     device_bytes: u64,
+    /// Not in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    need_bytes: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -86,6 +89,7 @@ pub fn write(baseline: &Baseline) -> String {
         allocated_bytes: baseline.peaks.allocated,
         reserved_bytes: baseline.peaks.reserved,
         device_bytes: baseline.peaks.device,
+        need_bytes: baseline.need,
     };
     let fields = [
         ("schema", json(SCHEMA)),
@@ -138,6 +142,7 @@ pub fn read(text: &str) -> Result<Baseline, Error> {
             reserved: file.peak.reserved_bytes,
             device: file.peak.device_bytes,
         },
+        need: file.peak.need_bytes,
         categories: file.categories.into_iter().map(|row| (row.name, row.bytes)).collect(),
         modules: file
             .modules

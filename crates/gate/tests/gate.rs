@@ -19,6 +19,7 @@ fn sample() -> Baseline {
         workspaces: "exact".to_owned(),
         steps: 3,
         peaks: Peaks { allocated: 1000 * MIB, reserved: 1100 * MIB, device: 1300 * MIB },
+        need: None,
         categories: vec![("weights".to_owned(), 400 * MIB), ("activations".to_owned(), 600 * MIB)],
         modules: vec![
             module("", "", 100),
@@ -95,6 +96,19 @@ fn growth_over_the_margin_is_named_by_category_and_module() {
         raise(&mut now.peaks);
         assert_eq!(compare(&sample(), &now, DEFAULT_MARGIN).kind, Kind::Grew);
     }
+}
+
+#[test]
+fn what_is_only_cached_is_not_needed() {
+    let needs = |mib: u64| Baseline { need: Some(mib * MIB), ..sample() };
+    let mut caches_more = needs(1200);
+    caches_more.peaks.reserved *= 2;
+    caches_more.peaks.device *= 2;
+    assert_eq!(read(&write(&caches_more)), Ok(caches_more.clone()));
+    assert_eq!(compare(&needs(1200), &caches_more, DEFAULT_MARGIN).kind, Kind::Same);
+    assert_eq!(compare(&needs(1200), &needs(1300), DEFAULT_MARGIN).kind, Kind::Grew);
+    // An older file does not know it: what was taken counts, as before.
+    assert_eq!(compare(&sample(), &caches_more, DEFAULT_MARGIN).kind, Kind::Grew);
 }
 
 #[test]

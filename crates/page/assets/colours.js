@@ -21,6 +21,7 @@ const OF_CATEGORY = {
   gradients: sky,
   optimizer: green,
   activations: orange,
+  "kv cache": "#a0522d",
   inputs: yellow,
   buffers: purple,
   "model copies": "#7f4a68",

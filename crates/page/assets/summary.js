@@ -22,6 +22,14 @@ export function figure(bytes, field) {
 /** @type {[string, Mood]} */
 const UNUSED = ["The script did not use the GPU", "plain"];
 
+// How a need is known, context included.
+const NEED_KNOWN = {
+  run: "run at this size, 2 % less runs out",
+  enough: "run at this size, less may do",
+  replay: "by replay, context included",
+  taken: "what the run took, less may do",
+};
+
 // One sentence, and whether it is good or bad news.
 /** @param {AnyReport} report @returns {[string, Mood]} */
 export function verdictOf(report) {
@@ -30,8 +38,9 @@ export function verdictOf(report) {
   switch (report.verdict) {
     case "fits":
       if (!peak) return UNUSED;
+      if (report.judgement === "tight") return [card ? `Fits on ${card}, but hardly` : "Fits, but hardly", "plain"];
       if (card) return [`Fits on ${card}`, "good"];
-      return [`Needs ${bytesText(peak.device_bytes ?? 0)} of a card's memory`, "plain"];
+      return [`Needs ${bytesText(report.need?.bytes ?? peak.device_bytes ?? 0)} of GPU memory`, "plain"];
     case "fits_if":
       return [card ? `Fits on ${card}, with an if` : "Depends on what is not known", "plain"];
     case "does_not_fit":
@@ -60,7 +69,7 @@ function reasonOf(report) {
   if (peak?.device_bytes !== undefined && report.budget_bytes && report.verdict === "does_not_fit") {
     return [
       "Needs ",
-      figure(peak.device_bytes, "peak.device_bytes"),
+      ...needed(report, peak),
       ", the budget is ",
       figure(report.budget_bytes, "budget_bytes"),
       ".",
@@ -68,18 +77,25 @@ function reasonOf(report) {
   }
   // What nobody knows is part of the verdict: its own sentence says how.
   const isUnknown = (report.decisions ?? []).some((decision) => decision.why !== "modelled");
-  if (isUnknown && report.headline) return [sentence(report.headline.replace(/^FITS( IF)?  /, ""))];
+  if (isUnknown && report.headline) return [sentence(report.headline.replace(/^[A-Z ]+  /, ""))];
   if (peak?.device_bytes !== undefined && gpu) {
-    const rest = gpu.memory_bytes - peak.device_bytes;
+    const rest = gpu.memory_bytes - (gpu.used_bytes ?? 0) - (report.need?.bytes ?? peak.device_bytes);
     return [
       "Needs ",
-      figure(peak.device_bytes, "peak.device_bytes"),
+      ...needed(report, peak),
       " of ",
       figure(gpu.memory_bytes, "gpu.memory_bytes"),
       `, ${included(peak, gpu)} included: ${bytesText(Math.max(0, rest))} to spare.`,
     ];
   }
   return roomReason(report.fits_on ?? []);
+}
+
+// What a run needs and how far that may be off; what it took, where nothing better is known.
+/** @param {AnyReport} report @param {Peak} peak @returns {OneChild[]} */
+function needed({ need }, peak) {
+  if (!need) return [figure(peak.device_bytes, "peak.device_bytes")];
+  return [figure(need.bytes, "need.bytes"), ` ± ${bytesText(need.error_bytes)}`];
 }
 
 // Who asked for how much, where, and why there was no room.
@@ -172,8 +188,10 @@ function facts(report) {
   if (peak.operator || place)
     rows.push(fact("Raised by", peak.operator || lastPart(place), [peak.module, place].filter(Boolean).join(" · ")));
   if (report.deferred_frees) rows.push(streams(report.deferred_frees));
-  if (report.floor_bytes)
-    rows.push(fact("Smallest card", figure(report.floor_bytes, "floor_bytes"), "replayed, context included"));
+  if (report.need)
+    rows.push(fact("Smallest GPU that fits", figure(report.need.bytes, "need.bytes"), NEED_KNOWN[report.need.known]));
+  else if (report.floor_bytes)
+    rows.push(fact("Smallest GPU that fits", figure(report.floor_bytes, "floor_bytes"), "by replay, context included"));
   return rows;
 }
 

@@ -1,5 +1,11 @@
 // crates/report/src/json: what a report says of a recording, and `fathom.explain/1`, a recording without its run.
 
+export interface EvidenceRow {
+  name: string;
+  bytes: number;
+  count: number;
+}
+
 export interface Explanation extends Body {
   schema: "fathom.explain/1";
   file: string;
@@ -8,6 +14,7 @@ export interface Explanation extends Body {
   events: number;
   complete: boolean;
   peak: ExplainedPeak;
+  evidence: EvidenceRow[];
   findings: Finding[];
   answers: Answer[];
   out_of_memory: ExplainedRefusal | null;

@@ -5,6 +5,7 @@ import type { Answer, Body, Category, Finding, Held, Place } from "./explain";
 export interface Report extends Body {
   schema: "fathom.report/1";
   verdict: Verdict;
+  judgement: Judgement;
   exit_code: number;
   headline: string;
   gpu: Gpu | null;
@@ -15,6 +16,8 @@ export interface Report extends Body {
   peak: Peak | null;
   processes: Process[];
   floor_bytes: number | null;
+  need: Need | null;
+  beyond?: Beyond;
   findings: Finding[];
   answers: Answer[];
   out_of_memory: OutOfMemory | null;
@@ -30,11 +33,73 @@ export interface Report extends Body {
   world?: World;
   ranks?: Rank[];
   deferred_frees?: Deferred;
+  whole?: Whole;
+  next: string[];
   warnings: string[];
   notes: string[];
 }
 
 export type Verdict = "fits" | "fits_if" | "does_not_fit" | "grew" | "script_failed" | "interrupted" | "timed_out";
+
+export type Judgement =
+  | "fits"
+  | "tight"
+  | "needs"
+  | "depends"
+  | "not_measured"
+  | "does_not_fit"
+  | "grew"
+  | "script_failed"
+  | "interrupted"
+  | "timed_out";
+
+export interface Need {
+  bytes: number;
+  known: "run" | "enough" | "replay" | "taken";
+  error_bytes: number;
+}
+
+export interface Beyond {
+  need: Need | null;
+  allocated_bytes: number;
+  phase: string;
+  step: number;
+  raised_by: string | null;
+  cause: string | null;
+  failure: string | null;
+}
+
+export interface Whole {
+  came: "through" | "ran_out" | "failed" | "not_run";
+  why: string | null;
+  is_reported: boolean;
+  steps: number;
+  has_ended: boolean;
+  phases: WholePhase[];
+  unseen: string[];
+  batches: Batches[];
+  unseen_bytes: number;
+  refused: string[];
+}
+
+export interface WholePhase {
+  name: string;
+  peak_allocated_bytes: number;
+  peak_reserved_bytes: number;
+  plain_allocated_bytes: number | null;
+}
+
+export interface Batches {
+  is_evaluation: boolean;
+  count: number | null;
+  given: number;
+  looked_at: number;
+  varies: string | null;
+  smallest: number[];
+  largest: number[];
+  was_largest_run: boolean;
+  grows_bytes: number;
+}
 
 export interface Gpu {
   name: string;
@@ -43,6 +108,7 @@ export interface Gpu {
   used_bytes: number;
   context_bytes: number;
   context_known: "assumed" | "measured";
+  context_range_bytes: number[];
   compute_capability: string;
   has_kernels: boolean | null;
 }
@@ -99,6 +165,7 @@ export interface Against {
   allocated: BeforeAfter;
   reserved: BeforeAfter;
   device: BeforeAfter;
+  need?: BeforeAfter;
   categories: CategoryChange[];
   modules: ModuleChange[];
   remarks: string[];

@@ -113,6 +113,8 @@ pub enum Phase {
     Saving,
     /// After the last step.
     AfterTraining,
+    /// Forward passes of a script without any backward pass.
+    Inference,
 }
 
 /// What a live allocation turned out to be.
@@ -143,6 +145,8 @@ pub enum Category {
     Unsharded,
     /// Buffers of collectives: buckets of gradients, what is gathered or scattered.
     Communication,
+    /// Keys and values of earlier tokens, kept for the next ones.
+    KvCache,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,6 +193,19 @@ pub enum Mark {
         address: u64,
         /// E.g. `gradient buckets (DDP)`; a number after `#` tells parts of one area from each other.
         area: TextId,
+    },
+    /// PyTorch would have gone on without the live allocation that contains `address`: a work area for which it has
+    /// another way.
+    Soft {
+        /// Inside the allocation.
+        address: u64,
+    },
+    /// By what the category of the live allocation that contains `address` is known, where nobody recorded it.
+    Evidence {
+        /// Inside the allocation.
+        address: u64,
+        /// E.g. `frames` or `lifetimes`.
+        by: TextId,
     },
     /// The free that was requested last is deferred: it waits for work of other streams.
     Deferred,

@@ -17,6 +17,7 @@
 //! | `retained` | file and line of a backward pass that keeps its graph |
 //! | `differentiated` | file and line of a backward pass that makes a graph of its own |
 //! | `optimizer` | `AdamW foreach=yes fused=no` |
+//! | `kv_cache` | `kind=DynamicCache tokens=-2`: who keeps it, and which dimension counts tokens |
 //! | `autocast` | the dtype |
 //! | `cudnn_benchmark` | `on` |
 

@@ -35,6 +35,7 @@ named! { Phase:
     Evaluation = "evaluation",
     Saving = "saving",
     AfterTraining = "after_training",
+    Inference = "inference",
 }
 
 named! { Category:
@@ -51,4 +52,5 @@ named! { Category:
     Workspace = "workspace",
     Unsharded = "unsharded_weights",
     Communication = "communication",
+    KvCache = "kv_cache",
 }

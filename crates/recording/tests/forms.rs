@@ -147,7 +147,7 @@ fn what_cannot_be_is_refused_with_its_place() {
         row[24 + at] = value;
         row
     };
-    assert_eq!(error(b"EVNT", &row(0, 16)), "byte 84: chunk `EVNT`: 16 is no kind of event");
+    assert_eq!(error(b"EVNT", &row(0, 18)), "byte 84: chunk `EVNT`: 18 is no kind of event");
     assert_eq!(error(b"EVNT", &row(2, 1)), "byte 84: chunk `EVNT`: place 1 is not among 1");
     assert_eq!(error(b"EVNT", &row(4, 1)), "byte 84: chunk `EVNT`: owner 1 is not among 0");
     assert_eq!(error(b"EVNT", &[0; 25]), "byte 60: chunk `EVNT`: 25 bytes are no whole rows of 24");

@@ -32,6 +32,8 @@ pub fn baseline(run: &Run) -> Option<Baseline> {
             reserved: peak.reserved.bytes,
             device: peak.device_bytes,
         },
+        // By replay: a need that was found by runs is not known in every check.
+        need: run.floor_bytes,
         ..Baseline::default()
     };
     Some(match run.anatomy() {
@@ -42,10 +44,11 @@ pub fn baseline(run: &Run) -> Option<Baseline> {
 
 /// The sentence of the verdict: `the run needs …, … more than …`.
 pub(crate) fn grew(against: &Against) -> String {
-    let Comparison { device, allocated, reserved, margin, .. } = &against.comparison;
+    let Comparison { device, need, allocated, reserved, margin, .. } = &against.comparison;
+    let need = need.as_ref().unwrap_or(device);
     let over = |change: &Change| margin.most(change.before) < change.after;
     let (what, change) = match () {
-        () if over(device) => ("the run needs", device),
+        () if over(need) => ("the run needs", need),
         () if over(reserved) => ("PyTorch reserves", reserved),
         () => ("tensors take", allocated),
     };

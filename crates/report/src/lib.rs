@@ -7,9 +7,11 @@
 
 mod assumed;
 mod baseline;
+pub mod cards;
 pub mod check;
 pub mod diff;
 mod explain;
+mod explain_ranks;
 pub mod fit;
 mod json;
 mod lines;
@@ -20,14 +22,20 @@ pub mod replay;
 mod sections;
 pub mod sweep;
 mod terminal;
+mod trials;
+mod verdict;
+mod whole;
 mod why;
 mod workspaces;
 
 pub use anatomy::bytes;
 pub use baseline::baseline;
 pub use explain::{Explanation, explain};
+pub use explain_ranks::{RankedSides, explain_ranks};
 pub use json::{explain as explain_json, json};
 pub use lines::{clean, visible};
 pub use sections::Unfold;
-pub use terminal::{Palette, headline, terminal};
+pub use terminal::{Palette, terminal};
+pub use trials::Trials;
+pub use verdict::headline;
 pub use workspaces::sentence as workspaces_sentence;

@@ -31,6 +31,16 @@ impl Lines {
         self.0.push('\n');
     }
 
+    /// A line with a word in a style in its middle.
+    pub(crate) fn row(&mut self, start: &str, style: Style, word: &str, rest: &str) {
+        let (start, word, rest) = (visible(start), visible(word), visible(rest.trim_end()));
+        match harmless(&format!("{start}{word}{rest}")) {
+            Cow::Borrowed(_) => self.0 += &format!("{start}{style}{word}{style:#}{rest}"),
+            Cow::Owned(line) => self.0 += &line,
+        }
+        self.0.push('\n');
+    }
+
     /// Rows under one label.
     pub(crate) fn section<Row: AsRef<str>>(
         &mut self,

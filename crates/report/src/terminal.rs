@@ -5,25 +5,25 @@ use anstyle::{AnsiColor, Style};
 
 use crate::baseline;
 use crate::bytes;
-use study::RestsOn;
-
-use crate::assumed::condition;
-use crate::explain::{cause, operator};
-use crate::lines::{Lines, visible};
+use crate::explain::{by, cause, operator};
+use crate::lines::Lines;
 use crate::processes;
 use crate::ranks;
 use crate::sections::columns::sentence;
 use crate::sections::{COLUMNS, SCREEN, Section, Unfold, causes, sections};
+use crate::verdict::verdict;
+use crate::whole;
 use crate::why::why;
 use crate::workspaces;
 use gpus::Card;
-use study::{Deferred, Fit, FitsOn, OutOfMemory, Peak, Run, Unfinished, Verdict, memory_text};
+use study::{Beyond, Deferred, Fit, FitsOn, OutOfMemory, Peak, Run, Verdict};
 
 /// Styles; plain text is readable without them.
 #[derive(Clone, Copy, Debug)]
 pub struct Palette {
     pub(crate) good: Style,
     pub(crate) bad: Style,
+    pub(crate) warn: Style,
     pub(crate) label: Style,
 }
 
@@ -33,13 +33,15 @@ impl Palette {
         Palette {
             good: AnsiColor::Green.on_default().bold(),
             bad: AnsiColor::Red.on_default().bold(),
+            warn: AnsiColor::Yellow.on_default().bold(),
             label: Style::new().dimmed(),
         }
     }
 
     /// For files and pipes.
     pub fn plain() -> Palette {
-        Palette { good: Style::new(), bad: Style::new(), label: Style::new() }
+        let plain = Style::new();
+        Palette { good: plain, bad: plain, warn: plain, label: plain }
     }
 }
 
@@ -68,14 +70,11 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
     if let Some(cause) = run.anatomy().and_then(cause) {
         line("", &cause);
     }
-    if let Some(floor) = run.floor_bytes {
-        let floor = bytes::text_up(floor);
-        let with = match run.card.as_ref().is_some_and(|card| card.used_bytes != 0) {
-            true => "context and other programs included",
-            false => "context included",
-        };
-        line("", &format!("a card of {floor} would still do (replayed, {with})"));
-    }
+    needs(run, &mut line);
+    let texts = whole::rows(run);
+    let rows_of_whole = texts.iter().flat_map(|text| sentence(text, COLUMNS));
+    let labels = std::iter::once("whole").chain(std::iter::repeat(""));
+    labels.zip(rows_of_whole).for_each(|(label, row)| line(label, &row));
     if let Some(against) = &run.against {
         for (label, row) in baseline::rows(against) {
             line(label, &row);
@@ -100,6 +99,7 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
     let answers = causes::answers(&run.answers);
     end.extend(std::iter::once("asked").chain(std::iter::repeat("")).zip(answers));
     end.push(("run", how(run)));
+    end.extend(run.next.iter().map(|command| ("next", command.clone())));
     end.extend(run.notes.iter().map(|note| ("note", note.clone())));
     let room = SCREEN.saturating_sub(1 + rows.len() + end.len());
     for Section { label, rows: section } in holders(run, unfold, room) {
@@ -113,6 +113,23 @@ pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
         lines.section(palette.label, label, [content]);
     }
     lines.text()
+}
+
+/// What it needs; if it does not fit, what it would need.
+fn needs(run: &Run, line: &mut dyn FnMut(&'static str, &str)) {
+    if let Some(need) = run.needed().filter(|_| run.verdict == Verdict::Fits) {
+        let smallest = bytes::text_up(need.bytes);
+        let known = need.known;
+        line(
+            "need",
+            &format!("smallest GPU that fits: {smallest} with the CUDA context ({known})"),
+        );
+    }
+    if let Some(beyond) = &run.beyond {
+        let labels = std::iter::once("no limit").chain(std::iter::repeat(""));
+        let rows = sentence(&beyond_sentence(beyond), COLUMNS);
+        labels.zip(rows).for_each(|(label, row)| line(label, &row));
+    }
 }
 
 /// The smallest cards of a list, and how many there are beside them.
@@ -129,7 +146,12 @@ fn smallest(cards: &[&FitsOn]) -> String {
         1 => "; the smallest by replay".to_owned(),
         count => format!("; the {count} smallest by replay"),
     };
-    names.join(", ") + &more + &replayed
+    let run = match cards.iter().filter(|card| card.known == Fit::Run).count() {
+        0 => String::new(),
+        1 => "; the script was run on the first".to_owned(),
+        count => format!("; the script was run on {count} of them"),
+    };
+    names.join(", ") + &more + &replayed + &run
 }
 
 /// Who held the memory where it ran out, else at the peak.
@@ -140,129 +162,6 @@ fn holders(run: &Run, unfold: &Unfold, room: usize) -> Vec<Section> {
     sections(anatomy, at, run.findings(), unfold, room)
 }
 
-/// The verdict as one line of plain text: `FITS  …`.
-pub fn headline(run: &Run) -> String {
-    let (_, word, sentence) = verdict(run, Palette::plain());
-    format!("{word}  {}", visible(&sentence)).trim_end().to_owned()
-}
-
-/// Its style, its word and a sentence, with what it depends on.
-fn verdict(run: &Run, palette: Palette) -> (Style, &'static str, String) {
-    let (style, word, mut sentence) = plain_verdict(run, palette);
-    if run.has_kernels == Some(false) {
-        sentence += "; this torch has no kernels for it";
-    }
-    let Some((first, places)) = run.decisions.first().zip(run.unknown_places()) else {
-        return (style, word, sentence);
-    };
-    let condition = condition(Some(&places));
-    match run.verdict {
-        Verdict::Fits => fits_if(run, palette, (&places, &condition), sentence),
-        Verdict::ScriptFailed => {
-            let why = format!("after {first} read values that are not known: {sentence}");
-            (style, word, why)
-        }
-        _ => (style, word, format!("{sentence}; if {condition}")),
-    }
-}
-
-/// A run that fits with what was assumed: the most that can be given says more, if it was tried.
-fn fits_if(
-    run: &Run,
-    palette: Palette,
-    (places, condition): (&str, &str),
-    sentence: String,
-) -> (Style, &'static str, String) {
-    let least = run.peak.as_ref().map_or(0, |peak| peak.device_bytes);
-    match run.rests_on() {
-        RestsOn::Nothing => (palette.good, "FITS", sentence),
-        RestsOn::Range(most) => {
-            let range = format!("between {} and {}", bytes::text(least), bytes::text(most));
-            let on = run.card.as_ref().map_or(String::new(), |card| {
-                let memory = memory_text(card.memory_bytes, card.used_bytes);
-                format!("{} has {memory}: ", card.shown_title())
-            });
-            let range = if most <= least { bytes::text(least) } else { range };
-            let sentence = format!("{on}the run needs {range}, by what {places} gives");
-            (palette.good, "FITS", sentence)
-        }
-        RestsOn::Little => {
-            let little = format!("{places} gives little enough, and not if it gives all");
-            (palette.label, "FITS IF", format!("{little}: {sentence}"))
-        }
-        RestsOn::Assumption => (palette.label, "FITS IF", format!("{condition}: {sentence}")),
-    }
-}
-
-fn plain_verdict(run: &Run, palette: Palette) -> (Style, &'static str, String) {
-    let needs = run.peak.as_ref().map(|peak| bytes::text(peak.device_bytes));
-    match run.verdict {
-        Verdict::ScriptFailed => {
-            (palette.bad, "SCRIPT FAILED", run.failure.clone().unwrap_or_default())
-        }
-        Verdict::DoesNotFit => (palette.bad, "DOES NOT FIT", does_not_fit(run)),
-        Verdict::Interrupted => (palette.bad, "INTERRUPTED", unfinished(run)),
-        Verdict::TimedOut => (palette.bad, "TIMED OUT", unfinished(run)),
-        Verdict::Grew => {
-            (palette.bad, "GREW", run.against.as_ref().map(baseline::grew).unwrap_or_default())
-        }
-        Verdict::Fits => {
-            let sentence = match (&run.card, needs) {
-                (_, None) => "the script did not use the GPU".to_owned(),
-                (None, Some(needs)) => format!("needs {needs} of a card's memory"),
-                (Some(card), Some(needs)) => format!(
-                    "{} has {}: the run needs {needs}, {} stay free",
-                    card.shown_title(),
-                    memory_text(card.memory_bytes, card.used_bytes),
-                    bytes::text(free_bytes(card, run)),
-                ),
-            };
-            (palette.good, "FITS", sentence)
-        }
-    }
-}
-
-/// `after 8 s with 1 step taken: 10.02 GiB were needed by then`.
-fn unfinished(run: &Run) -> String {
-    let how = run.unfinished.as_ref().map(Unfinished::how).unwrap_or_default();
-    let by_then = match (&run.peak, run.wall_seconds) {
-        (_, 0.0) => String::new(),
-        (None, _) => ": the GPU was not used by then".to_owned(),
-        (Some(peak), _) => {
-            let steps = match run.steps {
-                1 => "1 step".to_owned(),
-                steps => format!("{steps} steps"),
-            };
-            let needed = bytes::text(peak.device_bytes);
-            format!(" with {steps} taken: {needed} were needed by then")
-        }
-    };
-    format!("{how}{by_then}")
-}
-
-fn free_bytes(card: &Card, run: &Run) -> u64 {
-    card.available_bytes().saturating_sub(run.peak.as_ref().map_or(0, |peak| peak.device_bytes))
-}
-
-fn does_not_fit(run: &Run) -> String {
-    if let (None, Some(budget), Some(peak)) = (&run.out_of_memory, run.budget_bytes, &run.peak) {
-        return format!(
-            "the run needs {}, over the budget of {}",
-            bytes::text(peak.device_bytes),
-            bytes::text(budget)
-        );
-    }
-    let card = run.card.as_ref().map_or("the card".to_owned(), |card| {
-        format!("{} with {}", card.shown_title(), memory_text(card.memory_bytes, card.used_bytes))
-    });
-    match &run.out_of_memory {
-        Some(refusal) => {
-            format!("{card} ran out of memory{}", when(&refusal.phase, refusal.step))
-        }
-        None => format!("{card} ran out of memory"),
-    }
-}
-
 /// ` in backward, step 2`; nothing where the phase is not known.
 pub(crate) fn when(phase: &str, step: u64) -> String {
     match phase {
@@ -270,6 +169,23 @@ pub(crate) fn when(phase: &str, step: u64) -> String {
         "construction" => " in construction, before the first step".to_owned(),
         _ => format!(" in {phase}, step {step}"),
     }
+}
+
+/// What the run would have held on a GPU with memory enough.
+fn beyond_sentence(beyond: &Beyond) -> String {
+    let Beyond { need, peak, raised_by, cause, failure } = beyond;
+    if need.is_none() {
+        let why = failure.as_deref().unwrap_or("it did not come to its end");
+        return format!("run again without a limit: {why}; what it needs is not known");
+    }
+    let peak_bytes = bytes::text(peak.bytes);
+    let largest = cause.as_ref().map_or(String::new(), |(title, bytes)| {
+        format!("; largest cause: {title}, {}", bytes::text(*bytes))
+    });
+    let when = when(&peak.phase, peak.step);
+    let raised = raised_by.as_ref().map(by).filter(|by| !by.is_empty());
+    let raised = raised.map_or(String::new(), |by| format!(", raised{by}"));
+    format!("run again without a limit: {peak_bytes} allocated at its peak{when}{raised}{largest}")
 }
 
 fn out_of_memory(
@@ -358,7 +274,9 @@ fn how(run: &Run) -> String {
         steps => format!("{steps} steps"),
     };
     let end = if run.stopped { ", then stopped" } else { "" };
-    let mut text = format!("{steps}{end} · {:.1} s", run.wall_seconds);
+    let is_short = run.whole.as_ref().is_some_and(|whole| whole.is_reported);
+    let kind = if is_short { " of the shortened training" } else { "" };
+    let mut text = format!("{steps}{kind}{end} · {:.1} s", run.wall_seconds);
     if !run.software.torch.is_empty() {
         text += &format!(" · torch {}, Python {}", run.software.torch, run.software.python);
     }

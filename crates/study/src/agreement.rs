@@ -32,7 +32,8 @@ fn differs(recording: &Recording, difference: &Difference) -> String {
         return "the replay ends with other blocks than were recorded".to_owned();
     }
     format!(
-        "the replay is not what was recorded from event {} of {} on: who holds the memory is known up to there",
+        "the replay is not what was recorded from event {} of {} on: after it, the trace's own addresses say who holds \
+         the memory, and blocks may be larger than shown",
         recording.trace_number(difference.event),
         recording.trace_length()
     )
@@ -69,7 +70,8 @@ alloc 0x7f0000300000 3145728 stream 0
         );
         // What it does may be seen: here it leaves a gap.
         let gap = TRACE.replace("0x7f0000300000", "0x7f0000400000");
-        let differs = "the replay is not what was recorded from event 2 of 3 on: who holds the memory is known up to there";
+        let differs = "the replay is not what was recorded from event 2 of 3 on: after it, the trace's own addresses say who \
+                       holds the memory, and blocks may be larger than shown";
         let unknown = "the allocator setting `speed` is not known to this version; without it";
         assert_eq!(of("speed:1", &gap), Some(format!("{unknown} {differs}")));
         assert_eq!(of("max_split_size_mb:64", &gap).as_deref(), Some(differs));

@@ -7,12 +7,19 @@
 //! - `study`: the replay and what follows; `replayer`: through which allocator; `agreement`: whether it is what was recorded;
 //! - [`mod@fragments`], `pieces`, `shortage`: how memory lies at one moment, and why a request found no room;
 //! - [`settings_trials`]: the same requests under other settings; `sought`: the allocations of a size;
-//! - `run`, `ranks`, `workspaces`: what is known of a run; `decision`: what its verdict rests on.
+//! - `run`, `ranks`, `workspaces`: what is known of a run; `decision`: what its verdict rests on;
+//! - [`need`]: the smallest card on which a run goes through; `beyond`: a run that does not fit, without a limit;
+//! - `whole`: what a training does after its first steps;
+//! - `judgement`: what is said of it all, with its margin.
 
 mod agreement;
+mod beyond;
+mod card_size;
 mod decision;
 pub mod fragments;
+mod judgement;
 mod names;
+pub mod need;
 mod pieces;
 mod ranks;
 mod replayer;
@@ -21,11 +28,17 @@ pub mod settings_trials;
 mod shortage;
 mod sought;
 mod study;
+mod whole;
 mod workspaces;
 
 pub use agreement::note as agreement;
+pub use beyond::Beyond;
+pub use card_size::sized;
 pub use decision::{Decision, Most, RestsOn, places};
+pub use judgement::Judgement;
+pub use need::{Need, NeedKnown};
 pub use ranks::{Rank, Ranks};
+pub use recording::Phase;
 pub use replayer::Replayer;
 pub use run::{
     Against, Deferred, Fit, FitsOn, OutOfMemory, Peak, PeakBytes, Process, Run, Software,
@@ -33,4 +46,5 @@ pub use run::{
 };
 pub use sought::{Refused, Sought, seek};
 pub use study::{Context, Source, Study, Wants, study, study_with};
+pub use whole::{Batches, PhaseSeen, Varies, Whole, WholeCame};
 pub use workspaces::Workspace;

@@ -11,7 +11,7 @@ use recording::{BlockState, Recording, Segment};
 
 use crate::shortage::shortage;
 
-/// Pools and segments at the moment that is shown; `None` if the replay does not come to it.
+/// Pools and segments at the moment that is shown; `None` if the timeline does not come to it.
 pub(crate) fn fragments(
     recording: &Recording,
     settings: &Settings,
@@ -22,14 +22,13 @@ pub(crate) fn fragments(
     let shown = refusal.map_or(&anatomy.allocated_peak, |refusal| &refusal.at);
     let event = shown.time.checked_sub(1);
     let Reproduction { timeline, difference } = replayed;
-    if difference.as_ref().is_some_and(|it| event.is_some_and(|event| it.event <= event)) {
-        return None;
-    }
+    let differs = difference.as_ref().is_some_and(|it| event.is_some_and(|at| it.event <= at));
     let found = match event {
         Some(event) => pieces::after(recording, timeline, settings, event)?,
         None => pieces::Fragments::of(timeline.start.clone()),
     };
-    let event = event.filter(|_| refusal.is_some());
+    // Why a request found no room is tried out on the replayed allocator.
+    let event = event.filter(|_| refusal.is_some() && !differs);
     Some(Fragments {
         pools: found.pools.iter().map(pool_use).collect(),
         segments: maps(&found.segments),

@@ -1,9 +1,10 @@
 //! The allocator that a recording is replayed through: the one place that names PyTorch's.
 
-use allocator::{Reproduction, Requests, Settings, Start, Timeline, floor, reproduce};
+use allocator::{Reproduction, Requests, Settings, Start, Timeline, floor, observe, reproduce};
 use anatomy::Anatomy;
 use recording::{About, Recording};
 
+use crate::card_size::sized;
 use crate::fragments::Fragments;
 use crate::pieces::fragments;
 
@@ -11,6 +12,9 @@ use crate::pieces::fragments;
 pub trait Replayer {
     /// The recorded requests under the recorded settings, and where the result first differs from what was recorded.
     fn reproduce(&self, recording: &Recording) -> Reproduction;
+
+    /// What the recording shows by its own addresses, where a replay differs.
+    fn observe(&self, recording: &Recording) -> Timeline;
 
     /// The smallest card on which the same requests still complete, context included.
     fn smallest_card(&self, recording: &Recording) -> Option<u64>;
@@ -41,6 +45,15 @@ impl CachingAllocator {
         Ok(CachingAllocator { settings })
     }
 
+    /// The same, with the card's size if the recording tells it by how it replays; a note says so then.
+    pub(crate) fn sized(
+        recording: &Recording,
+    ) -> Result<(CachingAllocator, Option<String>), String> {
+        let CachingAllocator { settings } = CachingAllocator::of(&recording.about)?;
+        let (settings, note) = sized(recording, settings, None);
+        Ok((CachingAllocator { settings }, note))
+    }
+
     /// To PyTorch the memory of other processes is as far away as its own context.
     fn beside(&self, others: u64) -> Settings {
         Settings { context: self.settings.context + others, ..self.settings.clone() }
@@ -50,6 +63,10 @@ impl CachingAllocator {
 impl Replayer for CachingAllocator {
     fn reproduce(&self, recording: &Recording) -> Reproduction {
         reproduce(recording, &self.settings)
+    }
+
+    fn observe(&self, recording: &Recording) -> Timeline {
+        observe(recording, &self.settings)
     }
 
     fn smallest_card(&self, recording: &Recording) -> Option<u64> {

@@ -3,10 +3,13 @@
 use anatomy::bytes;
 use gpus::Card;
 
+use crate::beyond::Beyond;
 use crate::decision::{Decision, Most};
 use crate::fragments::Shortage;
+use crate::need::Need;
 use crate::ranks::Ranks;
 use crate::study::Study;
+use crate::whole::Whole;
 use crate::workspaces::Workspace;
 
 /// The answer to "will it fit".
@@ -208,6 +211,8 @@ pub struct OutOfMemory {
 /// How it is known that a run fits a card that it was not made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
+    /// The script ran on this card.
+    Run,
     /// All that the run took at once fits.
     Measured,
     /// It does in a replay, in which PyTorch gives cached memory back.
@@ -220,6 +225,7 @@ impl Fit {
     /// As in JSON.
     pub fn name(self) -> &'static str {
         match self {
+            Fit::Run => "run",
             Fit::Measured => "measured",
             Fit::Replayed => "replayed",
             Fit::Likely => "likely",
@@ -260,6 +266,8 @@ pub struct Run {
     pub workspaces: Vec<Workspace>,
     /// Optimizer steps taken.
     pub steps: u64,
+    /// How often PyTorch emptied its cache for want of room in the last step.
+    pub flushes: u64,
     /// Whether the run was stopped after the wanted steps.
     pub stopped: bool,
     /// From start to end of the command.
@@ -274,6 +282,10 @@ pub struct Run {
     pub answers: Vec<diagnose::Answer>,
     /// The smallest card memory on which the run still completes, where it was searched for.
     pub floor_bytes: Option<u64>,
+    /// What it needs, where that was searched for.
+    pub need: Option<Need>,
+    /// If it does not fit: what it would need.
+    pub beyond: Option<Beyond>,
     /// The budget, if one was given.
     pub budget_bytes: Option<u64>,
     /// How it compares with a baseline, if one was given.
@@ -296,6 +308,10 @@ pub struct Run {
     pub most: Option<Most>,
     /// Decisions by weights of the first step that stand for those of later steps.
     pub modelled: Vec<Decision>,
+    /// What a shortened training showed of what comes after the first steps, if there was to be one.
+    pub whole: Option<Whole>,
+    /// Commands that go on from here, as they are typed.
+    pub next: Vec<String>,
     /// Why the verdict does not say all.
     pub warnings: Vec<String>,
     /// What the reader should know about these numbers.

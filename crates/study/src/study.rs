@@ -42,7 +42,7 @@ pub struct Study {
 pub struct Source {
     /// As it was read.
     pub recording: Recording,
-    /// Under its own settings; up to the first difference, if there is one.
+    /// Under its own settings; as the recorded addresses show it, if the replay differs on the way.
     pub timeline: Timeline,
     /// Whether it is what was recorded.
     pub is_reproduced: bool,
@@ -85,13 +85,19 @@ pub struct Wants {
 
 /// Studies a recording; an error in words if it cannot be replayed.
 pub fn study(recording: Recording, context: &Context) -> Result<Study, String> {
-    let allocator = CachingAllocator::of(&recording.about)?;
-    Ok(study_with(&allocator, recording, context))
+    let (allocator, note) = CachingAllocator::sized(&recording)?;
+    let mut study = study_with(&allocator, recording, context);
+    study.notes.extend(note);
+    Ok(study)
 }
 
 /// The same with an allocator of the caller's choice. It replays the recording once, and everything else follows.
 pub fn study_with(replayer: &dyn Replayer, recording: Recording, context: &Context) -> Study {
-    let replayed = replayer.reproduce(&recording);
+    let mut replayed = replayer.reproduce(&recording);
+    // A trace says what was held where, whatever a replay makes of it.
+    if replayed.timeline.moments.len() < recording.events.len() && replayed.difference.is_some() {
+        replayed.timeline = replayer.observe(&recording);
+    }
     let Reproduction { timeline, difference } = &replayed;
     let around = context.around.unwrap_or_else(|| Around::of(&recording.about));
     let others = around.others.0;
@@ -168,6 +174,10 @@ mod tests {
         fn reproduce(&self, recording: &Recording) -> Reproduction {
             self.1.set(self.1.get() + 1);
             self.0.reproduce(recording)
+        }
+
+        fn observe(&self, recording: &Recording) -> Timeline {
+            self.0.observe(recording)
         }
 
         fn smallest_card(&self, recording: &Recording) -> Option<u64> {

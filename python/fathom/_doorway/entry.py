@@ -31,7 +31,10 @@ def ready():
     from .border import DOORWAY
 
     folder = os.environ.get(contract.RUN)
+    if os.environ.get(contract.WHOLE):
+        make_short(folder)
     DOORWAY.contain("chance", follow_chance)
+    DOORWAY.contain("tuning", shorten_searches)
     if os.environ.get(contract.WORLD_SIZE):
         join_world()
     if os.environ.get(contract.SOURCES) == "on" and folder:
@@ -43,10 +46,23 @@ def ready():
     DOORWAY.contain("the watch", wait_for_the_card)
 
 
+def make_short(folder):
+    """First of all: what it would save is not real, and nothing of the user's may be written over."""
+    from . import whole
+
+    whole.install(folder)
+
+
 def follow_chance():
     from . import chance
 
     chance.install()
+
+
+def shorten_searches():
+    from . import tuning
+
+    tuning.install()
 
 
 def note_sources(folder):

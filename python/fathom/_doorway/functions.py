@@ -39,6 +39,7 @@ class Functions(TorchFunctionMode):
             "readers": rules.READERS,
             "special": rules.SPECIAL,
             "pieces": rules.PIECES,
+            "draws": rules.DRAWS,
             "is_compiling": torch.compiler.is_compiling,
             "is_loading": is_loading,
             "mode": self,
@@ -83,6 +84,10 @@ def install():
         _step_aside()
         unwatched_loops.install()
     return _mode
+
+
+def is_installed():
+    return _mode is not None
 
 
 def enter_thread():

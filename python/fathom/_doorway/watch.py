@@ -13,18 +13,18 @@ import os
 import sys
 import threading
 import time
-import traceback
 import weakref
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .. import contract
-from . import border, functions
+from . import border, functions, inference, whole
 from .border import guarded
-from .file_owner import is_library, is_ours
 from .recorder import script_history
+from .script_frames import describe, user_frame, without_ours
 from .texts import as_json
+from .updates import Updates
 from .values import values
 
 PEAKS = ("allocated", "reserved", "requested")
@@ -60,9 +60,15 @@ class Watch:
         self.in_phase = None  # backward, optimizer or saving while they run
         self.is_evaluating = False  # whether the model was last called in evaluation mode
         self.steps = {}  # optimizer id -> steps taken
+        self.passes = [0, 0]  # backward passes so far, and up to the last step
+        self.stepped = [0.0, 0.0]  # when the last two steps ended
+        self.ending = None  # of a training that is shortened
         self.known = set()  # ids of optimizers that hold parameters on the card
         self.optimizers = weakref.WeakKeyDictionary()  # -> the thread that used it last
+        self.updates = Updates(self)  # where there is no optimizer; None where there is one
+        self.inference = None  # where there is no backward pass; None where there is one
         self.peaks = {}  # device -> {kind: {bytes, phase, step}}
+        self.retries = {}  # device -> how often PyTorch emptied its cache for want of room, up to the last two steps
         self.refusals = []
         self.end = None
         self.stops = 0
@@ -73,27 +79,40 @@ class Watch:
     @guarded
     def measure(self, phase):
         """The phase that ends here is given its name; peaks that rose since the last call are its own."""
+        step = self.step_now()
         for device in range(torch.cuda.device_count()):
             stats = torch._C._cuda_memoryStats(device)
             best = self.peaks.setdefault(device, {})
+            if phase == "optimizer":
+                self.retries[device] = (*self.retries.get(device, (0,))[-1:], stats.get("num_alloc_retries", 0))
             for kind in PEAKS:
                 peak = stats.get(f"{kind}_bytes", {}).get("all", {}).get("peak", 0)
                 if peak > best.get(kind, {"bytes": 0})["bytes"]:
-                    best[kind] = contract.moment(bytes=peak, phase=phase, step=self.steps_taken() + 1)
+                    best[kind] = contract.moment(bytes=peak, phase=phase, step=step)
         if self.recorder is not None:
-            self.recorder.end_region(phase, self.steps_taken() + 1)
+            self.recorder.end_region(phase, step)
 
     def running(self):
         """The name of the phase that has not ended yet, as far as it is known."""
         if self.in_phase or not self.built:
             return self.in_phase or "construction"
+        if self.is_inferring() and not (torch.is_grad_enabled() and inference.trains()):
+            return "inference"
         return "evaluation" if self.is_evaluating else "forward"
+
+    def is_inferring(self):
+        """Whether models were called, and nothing yet says that they are trained."""
+        return self.inference is not None and self.inference.rounds > 0
 
     def steps_taken(self):
         return max(self.steps.values(), default=0)
 
+    def step_now(self):
+        """The one that runs. Of inference that was stopped, the next has begun and was not seen."""
+        return self.steps_taken() + (0 if self.stops and self.is_inferring() else 1)
+
     def moment(self):
-        return {"phase": self.running(), "step": self.steps_taken() + 1}
+        return {"phase": self.running(), "step": self.step_now()}
 
     # -- steps ------------------------------------------------------------------------------------
 
@@ -109,6 +128,11 @@ class Watch:
         for optimizer in self.own_optimizers():
             for group in optimizer.param_groups:
                 yield from group["params"]
+        yield from self.leaves()
+
+    def leaves(self):
+        """What backward passes gave gradients to, where there is no optimizer."""
+        return [] if self.updates is None else self.updates.parameters()
 
     def before_step(self, optimizer, *_):
         self.known.add(id(optimizer))
@@ -118,6 +142,21 @@ class Watch:
         if values.get() is not None:
             values.get().begin_step(optimizer)
 
+    def is_modelled(self, parameter):
+        """An update changes one more."""
+        if values.get() is not None:
+            values.get().ledger.set_modelled([parameter])
+
+    def end_round(self):
+        """A round of inference is over, and the next begins. What comes before a training is no step of it."""
+        self.measure("inference")
+        if not inference.trains():
+            self.steps["rounds"] = self.inference.rounds
+        if self.recorder is not None:
+            self.recorder.end_round(is_early=self.steps_taken() < 3)
+        if time.monotonic() - self.written > SECONDS:
+            self.write()
+
     def after_step(self, optimizer, *_):
         self.measure("optimizer")
         self.in_phase = None
@@ -126,12 +165,15 @@ class Watch:
         if self.recorder is not None:
             self.recorder.end_step(optimizer, is_early=self.steps_taken() < 2)
         self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
+        self.passes[1], self.stepped = self.passes[0], [self.stepped[1], time.monotonic()]
         if time.monotonic() - self.written > SECONDS:
             self.write()
         if self.wanted_steps and self.is_enough():
             self.stop()
 
     def is_enough(self):
+        if self.ending is not None:
+            return self.ending.is_enough(self.steps_taken())
         taken = [self.steps.get(known, 0) for known in self.known] or [0]
         return min(taken) >= self.wanted_steps or max(taken) >= PATIENCE * self.wanted_steps
 
@@ -156,6 +198,14 @@ class Watch:
             self.recorder.watch_modules()
         undo = self.party.around(torch.nn.Module, "__call__", before=lambda *_: self.first_call(undo))
 
+    def watch_inference(self):
+        """Until a backward pass or an optimizer says that the script trains."""
+        if not functions.is_installed():
+            return  # nobody sees what models are given
+        self.inference = inference.Inference(self)
+        if self.recorder is None:
+            self.inference.watch_models(self.party)
+
     def first_call(self, undo):
         undo()
         if not self.built:
@@ -164,8 +214,12 @@ class Watch:
             if values.get() is not None:
                 values.get().ledger.end_of_construction()
 
-    def model_called(self, model):
+    def model_called(self, model, args, kwargs):
         """A model in evaluation mode is evaluated, if it is one that an optimizer trains."""
+        if self.updates is not None:
+            self.updates.end()
+        if self.inference is not None:
+            self.inference.model_called(model, args, kwargs)
         is_evaluated = not model.training and any(id(p) in self.trained for p in model.parameters())
         if is_evaluated != self.is_evaluating and not self.in_phase:
             self.measure(self.running())
@@ -190,6 +244,9 @@ class Watch:
         is_inner = self.in_phase == "backward"  # of a node that runs a backward pass of its own
         if not is_inner:
             self.is_evaluating = False
+            self.passes[0] += 1
+            self.end_inference()
+            self.begin_pass(args[0])
             self.note_backward(args)
             self.measure("forward")
             self.built, self.in_phase = True, "backward"
@@ -204,6 +261,31 @@ class Watch:
         if not is_inner:
             self.measure("backward")
             self.in_phase = None
+            if self.updates is not None:
+                self.updates.end_backward()
+
+    def begin_pass(self, roots):
+        """Where there is no optimizer, rounds of backward passes are steps."""
+        if self.updates is None:
+            return
+        where = user_frame(sys._getframe())
+        is_round = self.updates.begin_backward(roots, (where.get("file"), where.get("line")))
+        if is_round:
+            self.steps["rounds"] = self.steps.get("rounds", 0) + 1
+            if self.recorder is not None:
+                self.recorder.end_round(is_early=self.steps_taken() < 3)
+        is_long = self.updates.passes > PATIENCE * self.wanted_steps
+        if self.wanted_steps and not self.updates.groups and (self.steps_taken() >= self.wanted_steps or is_long):
+            self.stop()
+
+    def end_inference(self):
+        """A backward pass, or an optimizer: the script trains."""
+        if self.inference is not None:
+            self.inference.withdraw()
+            self.inference = None
+            self.steps.pop("rounds", None)
+            if self.recorder is not None:
+                self.recorder.facts.trains()
 
     def note_backward(self, args):
         if self.recorder is not None:
@@ -215,6 +297,8 @@ class Watch:
         self.party.around(torch, "save", self.begin_saving, self.end_saving)
 
     def begin_saving(self, *_):
+        if self.updates is not None:
+            self.updates.end()
         self.measure(self.running())
         self.in_phase = "saving"
         return True
@@ -235,6 +319,10 @@ class Watch:
         if error is None:
             optimizer = args[0]
             self.optimizers[optimizer] = threading.get_ident()
+            self.end_inference()
+            if self.updates is not None and not self.updates.groups:
+                self.updates.withdraw()
+                self.updates = None
             if any(p.is_cuda for group in optimizer.param_groups for p in group["params"]):
                 self.known.add(id(optimizer))
 
@@ -284,13 +372,23 @@ class Watch:
     def finish(self):
         if os.getpid() != self.pid:
             return
-        self.measure("evaluation" if self.is_evaluating else "after training" if self.steps else self.running())
+        self.wanted_steps = 0
+        if self.updates is not None:
+            self.updates.end()
+        self.measure(self.last_phase())
+        if self.is_inferring() and not self.stops:
+            self.steps["rounds"] = self.inference.rounds
         if self.recorder is not None:
             self.recorder.finish()
         self.end = self.end or contract.end(kind="exit")
         self.write()
         if "fathom_warm" not in sys.modules:  # a trial ends without taking Python down
             time.sleep(0.05)  # autograd's threads drop their last Python objects before Python ends, else they abort
+
+    def last_phase(self):
+        if self.is_inferring():
+            return "inference"
+        return "evaluation" if self.is_evaluating else "after training" if self.steps else self.running()
 
     # -- the file ---------------------------------------------------------------------------------
 
@@ -321,13 +419,37 @@ class Watch:
             **self.software,
             steps=self.steps_taken(),
             steps_of_all=sum(self.steps.values()),
-            devices=[contract.device(device=device, **peaks, total_bytes=total(device)) for device, peaks in devices],
+            backward_passes=self.passes[1],
+            step_milliseconds=self.step_milliseconds(),
+            devices=[
+                contract.device(device=device, **peaks, total_bytes=total(device), flushes=self.flushes(device))
+                for device, peaks in devices
+            ],
             refusals=self.refusals[-20:],
             refusal_count=len(self.refusals),
             decisions=values.decisions(),
+            generations=values.generations(),
+            rounds=self.kind_of_rounds(),
             faults=border.faults,
+            **whole.facts(),
             end=self.end,
         )
+
+    def step_milliseconds(self):
+        before, last = self.stepped
+        return round(1000 * (last - before)) if before else 0
+
+    def flushes(self, device):
+        before, after = self.retries.get(device, (0, 0))
+        return after - before
+
+    def kind_of_rounds(self):
+        """What a step is."""
+        if self.is_inferring():
+            return "call"
+        if self.updates is None or not (self.updates.groups or "rounds" in self.steps):
+            return "optimizer"
+        return "update" if self.updates.groups else "backward"
 
     def recording_ended(self):
         """An error has ended it."""
@@ -352,61 +474,18 @@ def cudnn_version():
         return 0
 
 
-def describe(error):
-    """How an uncaught exception ended the script."""
-    seen, link = set(), error
-    while link is not None and id(link) not in seen:
-        if isinstance(link, torch.cuda.OutOfMemoryError):
-            where = user_frame_of_traceback(link.__traceback__)
-            return contract.end(kind="out_of_memory", message=str(link), **where)
-        seen.add(id(link))
-        link = link.__cause__ or link.__context__
-    return contract.end(kind="exception", type=type(error).__name__, message=str(error)[:2000])
-
-
-def without_ours(trace):
-    """A traceback as it would be without us; also where it is printed as part of another error."""
-    first = last = None
-    while trace is not None:
-        if not is_ours(trace.tb_frame.f_code.co_filename):
-            if last is None:
-                first = trace
-            else:
-                last.tb_next = trace
-            last = trace
-        trace = trace.tb_next
-    if last is not None:
-        last.tb_next = None
-    return first
-
-
-def user_frame(frame):
-    """The innermost line of the user's own code."""
-    own = None
-    while frame is not None:
-        if not is_library(frame.f_code.co_filename):
-            own = {"file": frame.f_code.co_filename, "line": frame.f_lineno}
-            break
-        frame = frame.f_back
-    return own or {}
-
-
-def user_frame_of_traceback(trace):
-    frames = [f for f in traceback.extract_tb(trace) if not is_library(f.filename)]
-    return {"file": frames[-1].filename, "line": frames[-1].lineno} if frames else {}
-
-
 def install(folder=None, steps=0, is_recording=False):
     """Watches this process from here on; what is seen is written to the folder."""
     watch = Watch(folder, steps)
     border.moment = watch.moment
+    whole.followed_by(watch)
     # Other allocators keep no history.
     if folder and is_recording and torch.cuda.get_allocator_backend() == "native":
         from .recorder import recorder
 
         watch.recorder = functions.install().recorder = recorder.Recorder(folder, watch)
     else:
-        script_history.hide_frames(watch.party)
+        script_history.hide_ours(watch.party)
     watch.watch_optimizers()
     watch.watch_backward()
     watch.watch_saving()
@@ -414,4 +493,5 @@ def install(folder=None, steps=0, is_recording=False):
     watch.watch_refusals()
     watch.watch_end()
     watch.watch_modules()
+    watch.watch_inference()
     return watch

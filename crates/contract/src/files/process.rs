@@ -28,6 +28,10 @@ records! {
         steps: u64,
         /// Steps of all optimizers together.
         steps_of_all: u64,
+        /// Backward passes up to the last step.
+        backward_passes: u64,
+        /// How long the last step took, data included, in milliseconds.
+        step_milliseconds: u64,
         /// The cards that it used.
         devices: Vec<Device>,
         /// The last requests that PyTorch's allocator could not meet.
@@ -36,8 +40,16 @@ records! {
         refusal_count: u64,
         /// What the script decided by values that are not known.
         decisions: Vec<Decided>,
+        /// Texts that were sampled to their full length, since nobody knows where they end.
+        generations: Vec<Generation>,
+        /// What its steps are: of an `optimizer`, an `update` by hand, a `backward` pass, or a `call` of a model without one.
+        rounds: Option<String>,
         /// Errors of ours, which the script did not see.
         faults: Vec<Fault>,
+        /// Of a training that was shortened: what it iterated over.
+        loaders: Vec<Loader>,
+        /// Of a training that was shortened: what it was kept from, in words.
+        refused: Vec<String>,
         /// How it ended; nothing as long as it runs.
         end: Option<End>,
     }
@@ -54,6 +66,8 @@ records! {
         requested: Option<Moment>,
         /// All that was ever allocated.
         total_bytes: u64,
+        /// How often PyTorch emptied its cache for want of room in the last step.
+        flushes: u64,
     }
 
     /// A peak and when it was.
@@ -64,6 +78,30 @@ records! {
         phase: String,
         /// In which step, from 1.
         step: u64,
+    }
+
+    /// A loader of batches, in a training that was shortened.
+    Loader {
+        /// Whether it was read without gradients.
+        is_evaluation: bool,
+        /// Batches of a pass, as the script has it; nothing if it does not say so.
+        batches: Option<u64>,
+        /// Batches that a pass gave, at most.
+        given: u64,
+        /// Passes that came to their end.
+        passes: u64,
+        /// Batches whose sizes were looked at.
+        looked_at: u64,
+        /// The tensor of a batch whose size varies, by its place in the batch.
+        varies: Option<String>,
+        /// Its shape in the smallest batch.
+        smallest: Vec<u64>,
+        /// Its shape in the largest batch.
+        largest: Vec<u64>,
+        /// Whether the largest was given, at the end of a pass.
+        was_largest_given: bool,
+        /// Memory of the card that each batch of an evaluation leaves behind.
+        grows_bytes: u64,
     }
 
     /// A request that could not be met.
@@ -104,6 +142,16 @@ records! {
         library_line: Option<u64>,
         /// How often.
         count: u64,
+    }
+
+    /// Texts that one line samples.
+    Generation {
+        /// The most that were sampled one after the other; 0 where the script reads tokens itself.
+        tokens: u64,
+        /// The user's file.
+        file: Option<String>,
+        /// Its line.
+        line: Option<u64>,
     }
 
     /// An error of ours.

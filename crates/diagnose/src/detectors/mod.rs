@@ -3,6 +3,7 @@
 //! A new detector is its file, its row in [`TABLE`], and in `tests/detectors` a case and a near miss.
 
 use crate::finding::Finding;
+use crate::remedies;
 use crate::scene::{Claims, Scene};
 
 mod attention;
@@ -20,6 +21,7 @@ mod frozen;
 mod gradients;
 mod growth;
 mod inputs;
+mod kv_cache;
 mod loss;
 mod maps;
 mod norms;
@@ -70,6 +72,7 @@ pub const TABLE: &[Detector] = &[
     counted("loss-logits", loss::detect, "Logits over 1,000 classes or more, their log-softmax, casts and gradients."),
     counted("pairwise", broadcast::detect, "A result of two tensors spread over each other that is four times as large as either, or of `cdist`."),
     counted("upsampled-maps", upsampled::detect, "Interpolated maps that are kept for a convolution."),
+    counted("kv-cache", kv_cache::detect, "Keys and values of earlier tokens that inference keeps: in caches of transformers, in tensors of modules that are called so, or joined with those of the next token by `cat`. It says what a token costs, and how long a context the GPU has room for."),
     // Copies, and scratch memory.
     counted("model-copies", copies::detect, "Tensors of the parameters' shapes that no optimizer trains: averages, teachers."),
     counted("collectives", collectives::detect, "Over several ranks: weights that are gathered for use, and buffers of collectives."),
@@ -106,6 +109,11 @@ pub(crate) fn detect(scene: &Scene<'_>) -> Vec<Finding> {
     for row in TABLE.iter().filter(can_tell) {
         let found = (row.detect)(scene, &mut claims).into_iter();
         findings.extend(found.map(|it| Finding { id: row.id, counted: !row.is_remark, ..it }));
+    }
+    if scene.is_inference() {
+        findings
+            .iter_mut()
+            .for_each(|it| it.remedies = remedies::of_inference(scene, &it.remedies));
     }
     findings
 }

@@ -5,7 +5,7 @@ use recording::Category;
 
 use crate::finding::Finding;
 use crate::phrases::count;
-use crate::remedies::remedies;
+use crate::remedies::{Remedy, remedies};
 use crate::scene::{Claims, Scene};
 
 const KINDS: [Category; 3] = [Category::Weights, Category::Gradients, Category::Optimizer];
@@ -24,10 +24,27 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         format!(" {} parameters, {each:.1} bytes for each.", count(counts.total))
     });
     vec![Finding {
-        title: "the model's own state: weights, gradients, optimizer".to_owned(),
+        title: match scene.is_inference() {
+            true => "the model's weights".to_owned(),
+            false => "the model's own state: weights, gradients, optimizer".to_owned(),
+        },
         explanation: format!("{}.{counts} It is the same for every batch.", parts.join(", ")),
         scales: "parameters".to_owned(),
-        remedies: remedies!(scene, "freeze"),
+        remedies: match scene.is_inference() {
+            true => of_weights(scene, &members),
+            false => remedies!(scene, "freeze"),
+        },
         ..finding
     }]
+}
+
+/// Nothing but the weights is there to be made smaller.
+fn of_weights(scene: &Scene<'_>, members: &[usize]) -> Vec<Remedy> {
+    let long = scene.part(members, |thing| thing.tensor.dtype == "float32");
+    let mut found = Vec::new();
+    if scene.is_worth(scene.bytes(&long)) {
+        found.extend(remedies!(scene, "half-weights"));
+    }
+    found.extend(remedies!(scene, "quantise", "model-offload"));
+    found
 }

@@ -14,12 +14,17 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let benchmark = match scene.anatomy.facts.of("cudnn_benchmark").is_empty() {
         true => "",
         false => {
-            " torch.backends.cudnn.benchmark is on: the fastest kernel is taken, whatever it needs."
+            " torch.backends.cudnn.benchmark is on: every kernel is tried, and the fastest is taken, whatever it needs."
         }
     };
+    let soft = match largest.tensor.is_soft {
+        true => " It is not needed: if the GPU has no room for it, PyTorch takes other kernels.",
+        false => "",
+    };
     // Recordings of earlier releases have one name for all work areas of cuDNN.
-    let is_convolution =
-        ["cuDNN conv", "cuDNN workspace"].iter().any(|name| largest.tensor.name.starts_with(name));
+    let is_convolution = ["cuDNN conv", "cuDNN workspace", "cuDNN algorithm search"]
+        .iter()
+        .any(|name| largest.tensor.name.starts_with(name));
     let remedies = match (is_convolution, benchmark.is_empty()) {
         (true, true) => remedies!(scene, "channels-last"),
         (true, false) => remedies!(scene, "cudnn-benchmark", "channels-last"),
@@ -28,7 +33,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     vec![Finding {
         title: format!("scratch memory: {}", largest.tensor.name),
         explanation: format!(
-            "The largest is asked for at {} {}, and given back right after.{benchmark}",
+            "The largest is asked for at {} {}, and given back right after.{soft}{benchmark}",
             place(largest.line()),
             modules(scene, &members[..1])
         ),

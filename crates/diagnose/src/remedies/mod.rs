@@ -165,6 +165,42 @@ pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> 
     found
 }
 
+/// Changes that are made to a training: to its backward pass, its optimizer, its loss or what its batches teach.
+const OF_TRAINING: [&str; 19] = [
+    "zero-grad",
+    "bucket-view",
+    "no-foreach",
+    "ema-cpu",
+    "chunked-cross-entropy",
+    "fused-optimizer",
+    "checkpoint",
+    "accumulate",
+    "offload",
+    "half-frozen",
+    "amp-fp16",
+    "8bit-optimizer",
+    "adafactor",
+    "sgd",
+    "freeze",
+    "batch",
+    "no-retain",
+    "remove-unused",
+    "whole-checkpoint",
+];
+
+/// The same where nothing is trained: a batch is only as large as is convenient then.
+pub(crate) fn of_inference(scene: &Scene<'_>, remedies: &[Remedy]) -> Vec<Remedy> {
+    let mut found: Vec<Remedy> = Vec::new();
+    for remedy in remedies {
+        match remedy.id {
+            "batch" => found.extend(remedies!(scene, "fewer-sequences")),
+            id if OF_TRAINING.contains(&id) => {}
+            _ => found.push(remedy.clone()),
+        }
+    }
+    found
+}
+
 /// Most of them take two bytes an element already, by whatever has cast them.
 fn are_half(scene: &Scene<'_>, members: &[usize]) -> bool {
     let is_half = |thing: &Thing<'_>| matches!(thing.tensor.dtype.as_str(), "bfloat16" | "float16");
@@ -186,6 +222,11 @@ mod tests {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), TABLE.len());
+    }
+
+    #[test]
+    fn changes_of_a_training_are_rows() {
+        assert!(OF_TRAINING.iter().all(|id| find(id).is_some()));
     }
 
     #[test]

@@ -56,13 +56,13 @@ impl Cache {
 
     /// The name of a trial's answer.
     pub(crate) fn key(&self, wanted: &Wanted, settings: &Settings) -> String {
-        let Wanted { card, setting, record, cold, most, row: _ } = wanted;
+        let Wanted { card, setting, record, cold, most, row: _, short: _ } = wanted;
         let changed = setting.files.iter().map(|change| Path::new(&change.path));
         let configs: Vec<String> = changed.map(|path| mark(Aspect::Content, path)).collect();
         let Settings { steps, values, assume, cards, .. } = settings;
         let trial = format!(
             "{card:?} {setting:?} {configs:?} {record} {cold} {} {steps} {values} {assume:?} {cards:?}",
-            most.is_some()
+            most.as_ref().map_or_else(|| "false".to_owned(), |most| format!("{:?}", most.places))
         );
         hash(format!("{} {trial}", self.world).as_bytes())
     }

@@ -45,6 +45,7 @@ Exit codes: 0 the answer was given, 2 bad usage or input, or an output that cann
 
 Examples:
   fathom explain snapshot.pickle --lines
+  fathom explain rank*.pickle
   fathom explain train.log --dims batch=8,heads=16,tokens=4096
   fathom explain train.log -- python train.py
   fathom explain --smi 22616MiB --reserved 21.5GiB --allocated 18.2GiB --gpu a10g")]
@@ -86,12 +87,16 @@ Exit codes: 0 the answer was given, 2 bad usage or input, or an output that cann
 Example:
   fathom run --out before -- python train.py
   fathom run --out after  -- python train.py --ema
-  fathom diff before after --markdown comment.md")]
+  fathom diff before after --markdown comment.md
+  fathom diff rank*.pickle")]
 pub(crate) struct DiffArguments {
     /// Before: a recording, a memory snapshot, a folder that `fathom run --out` wrote, or a report as JSON
     pub(crate) a: PathBuf,
     /// After
     pub(crate) b: PathBuf,
+    /// More ranks of the same run: all are listed, and the one that needs least is compared with the one that needs most
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) source: FileArguments,
     /// Write it as Markdown, for a pull request

@@ -4,6 +4,8 @@ mod files;
 mod run;
 mod trials;
 
+use std::path::PathBuf;
+
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -29,7 +31,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a training script, unmodified, on a GPU that is not there
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Run every script of `fathom.toml` and fail if one is over its budget or has grown
     Check(CheckArguments),
     /// Find what to change so that the script fits a card; every change is tried
@@ -49,6 +51,15 @@ pub(crate) enum Command {
         /// A card, e.g. `rtx3090`
         name: Option<String>,
     },
+    /// Measure, on a machine that has a GPU, what it shows beside PyTorch's memory: rows for the catalogue
+    Calibrate {
+        /// Write the rows to a file
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// The Python to measure with, as in `fathom calibrate -- .venv/bin/python`
+        #[arg(last = true, value_name = "PYTHON")]
+        python: Vec<String>,
+    },
     /// Check this machine, the Python and its torch, and print the settings in force
     Doctor {
         /// The Python to check, as in `fathom doctor -- .venv/bin/python`
@@ -67,7 +78,7 @@ pub(crate) enum Command {
 /// Which card is meant; `card.rs` understands it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct CardArguments {
-    /// The card, e.g. `rtx3090`, `a100-80g` (see `fathom gpus`)
+    /// The card, e.g. `rtx3090`, `a100-80g` (see `fathom gpus`); `fathom run` compares several: `rtx3090,a100-40g`, `all`
     #[arg(long, value_name = "NAME")]
     pub(crate) gpu: Option<String>,
     /// All memory of the card, e.g. `20GiB` for a slice of it, or `16GB` as a card is sold; without `--gpu`, any card

@@ -58,6 +58,15 @@ pub(crate) struct RunArguments {
     /// `off`: do not record who holds the memory; peaks and verdict only [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) record: Option<String>,
+    /// `off`: do not run the command again to find what it needs [default: on]
+    #[arg(long, value_name = "on|off")]
+    pub(crate) verify: Option<String>,
+    /// `off`: do not run a shortened training to see evaluation, saving and later epochs [default: on]
+    #[arg(long, value_name = "on|off")]
+    pub(crate) whole: Option<String>,
+    /// Exit with 1 also if the answer is TIGHT, DEPENDS or NOT MEASURED
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Ask what a remedy could do to this peak, e.g. `empty_cache`, `checkpoint encoder.blocks`; repeatable
     #[arg(long, value_name = "REMEDY")]
     pub(crate) ask: Vec<String>,
@@ -140,7 +149,7 @@ pub(crate) struct WorldArguments {
     /// Cards of one machine [default: 8, or what divides the world]
     #[arg(long, value_name = "G")]
     pub(crate) gpus_per_node: Option<u32>,
-    /// Without a world: how many cards one process sees [default: 1]
+    /// Without a world: how many cards one process sees [default: 1]; or names of GPUs to compare, as `--gpu a,b` has them
     #[arg(long, value_name = "K", conflicts_with = "world_size")]
-    pub(crate) gpus: Option<u32>,
+    pub(crate) gpus: Option<String>,
 }

@@ -58,8 +58,8 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         precision: if BFLOAT16 <= card.compute_capability { AMP_BF16 } else { AMP_FP16 },
     };
     let answer = search(&mut bench, &wish)?;
-    let unfinished = bench.runner.unfinished(began);
-    let is_open = answer.chosen.is_none() && !answer.as_it_is.fits() && unfinished.is_none();
+    let is_whole = bench.runner.unfinished(began).is_none();
+    let is_open = answer.chosen.is_none() && !answer.as_it_is.fits() && is_whole;
     if !wish.allow_training && is_open && answer.baseline.outcome.fits() {
         notes.push("levers that change the training were not tried: `--allow training`".to_owned());
     }
@@ -71,12 +71,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         context_bytes: card.context_bytes,
         answer,
         knobs: written(&knobs, &values),
-        run: bench.runner.counts.run,
-        remembered: bench.runner.counts.remembered,
-        unfinished,
-        wall_seconds: began.elapsed().as_secs_f64(),
-        unknown_places: bench.runner.counts.unknown_places(),
-        notes,
+        trials: bench.runner.trials(began, notes),
     };
     drop(bench);
     if outputs.json(trial.json.as_deref(), || report::fit::json(&fit)) {

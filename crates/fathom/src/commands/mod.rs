@@ -1,5 +1,7 @@
 //! One function per verb.
 
+mod calibrate;
+mod cards;
 mod check;
 mod diff;
 mod doctor;
@@ -12,6 +14,7 @@ mod replay;
 mod run;
 mod sweep;
 
+pub(crate) use calibrate::calibrate;
 pub(crate) use check::check;
 pub(crate) use diff::diff;
 pub(crate) use doctor::doctor;

@@ -24,11 +24,14 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
     let recording = load::choose(recordings, &arguments.file, arguments.source.device)?;
     load::need_trace(&recording, &arguments.file)?;
     let own = settings_of(&recording, &arguments.file)?;
+    let size = asked_card.as_ref().map(|meant| meant.card.memory_bytes);
+    let (own, sized) = study::sized(&recording, own, size);
     let asked = asked(arguments.settings.as_deref(), &own)?;
     // The recorded settings by another spelling are no other settings.
     let asked = asked.filter(|asked| !is_same(&asked.settings, &own));
     let mut replay = describe(&recording, arguments);
     replay.devices = devices;
+    replay.notes.extend(sized);
     let result = reproduce(&recording, &own);
     // A difference has lines of its own; what is not known of the settings may be its reason.
     if !Settings::unknown(&recording.about).is_empty() {

@@ -3,27 +3,34 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use report::Palette;
 use report::check::Check;
-use study::Run;
+use study::{Judgement, Run};
 
+use super::cards;
 use crate::bound;
 use crate::ci;
-use crate::cli::RunArguments;
+use crate::cli::{CardArguments, RunArguments};
 use crate::gate::Gate;
 use crate::launch::Launch;
+use crate::need::Again;
 use crate::outcome;
 use crate::outputs::{Asked, Outputs};
 use crate::page;
 use crate::ranks;
 use crate::screen;
-use crate::session::{Folder, Kept};
+use crate::session::{self, Folder, Kept};
 use crate::settings::Settings;
+use crate::shell;
+use crate::whole;
 use crate::world::World;
 
 /// Runs the command on the phantom and reports; the exit code says whether it fits.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
+    if let Some(names) = cards::named(arguments) {
+        return cards::run(arguments, &names);
+    }
     let settings = Settings::resolve(&arguments.into())?;
     let mut outputs = Outputs::check(&asked(arguments))?;
     let gate = Gate::open(&settings, arguments.save_baseline.as_deref())?;
@@ -35,18 +42,37 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         }
     }
     let folder = RunFolder::make(arguments.out.as_deref())?;
-    let (mut run, files) = match &world {
-        Some(world) => ranks::run(&launch, &arguments.command, &settings, world, folder.path())?,
+    let (mut run, mut files) = match &world {
+        Some(world) => {
+            ranks::run(&launch, &arguments.command, &settings, world, folder.path(), false)?
+        }
         None => {
             let ended = launch.run(&arguments.command, &settings, folder.path())?;
             (outcome::read(folder.path(), &ended, &settings), folder.path().to_owned())
         }
     };
-    if world.is_none() && bound::is_open(&run, &settings) {
-        run.most = bound::most(&launch, &arguments.command, &settings, (&run, folder.path()))?;
+    if bound::is_open(&run, &settings) {
+        let first = (&run, folder.path());
+        run.most = bound::most(&launch, &arguments.command, &settings, world.as_ref(), first)?;
         if run.most.as_ref().is_some_and(|most| most.is_same) {
             outcome::settle(&mut run);
         }
+    }
+    // What it needs is found by more runs of the same: it stays until the report, with the files of these runs.
+    let mut again = None;
+    if world.is_none() && whole::is_wanted(&run, &settings) {
+        let again = again.insert(Again::new(&arguments.command, &settings, &run)?);
+        if let Some(short) = whole::see(again, &mut run, folder.path())? {
+            folder.replace_by(&short)?;
+            files = short;
+        }
+    }
+    if settings.verify && settings.record && world.is_none() && session::ending().is_none() {
+        let again = match again.as_mut() {
+            Some(again) => again,
+            None => again.insert(Again::new(&arguments.command, &settings, &run)?),
+        };
+        again.add_to(&mut run)?;
     }
     run.keep_cards_that_are_certain();
     if let Some(anatomy) = run.anatomy() {
@@ -54,6 +80,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         run.answers = asked.map(|ask| diagnose::ask(anatomy, run.findings(), ask)).collect();
     }
     gate.judge(&mut run);
+    run.next = next(arguments, &run);
     if let RunFolder::Kept(kept) = &folder {
         outputs.file(&kept.path().join(page::REPORT), report::json(&run));
     }
@@ -62,9 +89,26 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         outputs.file(path, page::render(items, Vec::new()));
     }
     show(&run, arguments, &mut outputs);
-    let exit_code = run.exit_code as u8;
+    let exit_code = match run.exit_code {
+        0 if arguments.strict && run.judgement().is_uncertain() => 1,
+        code => code as u8,
+    };
     publish(run, arguments, &gate, &mut outputs);
     Ok(outputs.finish(exit_code))
+}
+
+/// What to type where it does not fit, or hardly does.
+fn next(arguments: &RunArguments, run: &Run) -> Vec<String> {
+    let is_short_of_memory = matches!(run.judgement(), Judgement::DoesNotFit | Judgement::Tight);
+    let CardArguments { gpu, memory, used } = &arguments.card;
+    let flags = [("--gpu", gpu), ("--memory", memory), ("--used", used)];
+    let flags = flags
+        .iter()
+        .flat_map(|(flag, value)| value.iter().flat_map(|value| [*flag, value.as_str()]));
+    let command = arguments.command.iter().map(String::as_str);
+    let words = ["fathom", "fit"].into_iter().chain(flags).chain(["--"]).chain(command);
+    // A card of the environment or of `fathom.toml` is that of the next command too.
+    is_short_of_memory.then(|| shell::line(words)).into_iter().collect()
 }
 
 /// Files that the flags ask for, besides a baseline.
@@ -112,6 +156,14 @@ impl RunFolder {
             Some(out) => RunFolder::Kept(Kept::open(out)?),
             None => RunFolder::Temporary(Folder::new("run")?),
         })
+    }
+
+    /// What is kept belongs to the run that is reported.
+    fn replace_by(&self, other: &Path) -> Result<()> {
+        match self {
+            RunFolder::Kept(kept) => kept.replace_by(other).context("`--out` cannot be written"),
+            RunFolder::Temporary(_) => Ok(()),
+        }
     }
 
     fn path(&self) -> &Path {

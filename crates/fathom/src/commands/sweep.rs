@@ -67,13 +67,8 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     if arguments.causes && runner.unfinished(began).is_none() {
         add_causes(&mut answer, &mut runner)?;
     }
-    (answer.run, answer.remembered) = (runner.counts.run, runner.counts.remembered);
-    answer.wall_seconds = began.elapsed().as_secs_f64();
-    answer.unfinished = runner.unfinished(began);
-    answer.unknown_places = runner.counts.unknown_places();
-    answer.notes = notes(&answer, &runner);
-    answer.notes.extend(used_note(&catalogue));
-    answer.notes.extend(understood);
+    let notes = notes(&answer, &runner).into_iter().chain(used_note(&catalogue)).chain(understood);
+    answer.trials = runner.trials(began, notes.collect());
     drop(runner);
     if outputs.json(trial.json.as_deref(), || report::sweep::json(&answer)) {
         outputs.print(&report::sweep::terminal(&answer, Palette::coloured()));
@@ -114,7 +109,7 @@ fn exit_code(answer: &Sweep) -> u8 {
     let failed = |point: &grid::Point| matches!(point.outcome, Outcome::Failed(_));
     let mut ran = answer.points.iter().filter(|point| point.outcome != Outcome::NotRun).peekable();
     match () {
-        () if answer.unfinished.is_some() => UNFINISHED as u8,
+        () if answer.trials.unfinished.is_some() => UNFINISHED as u8,
         () if ran.peek().is_some() && ran.all(failed) => 3,
         () => 0,
     }

@@ -13,8 +13,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 use contract::files::Process;
-use contract::files::process::Moment;
-use study::{Decision, OutOfMemory, Peak, PeakBytes, Run, Software, Unfinished, Verdict};
+use contract::files::process::{Loader, Moment};
+use study::{
+    Batches, Decision, OutOfMemory, Peak, PeakBytes, Run, Software, Unfinished, Varies, Verdict,
+};
 
 use self::files::{Left, Seen, decision};
 pub(crate) use self::files::{check_pages, read_each};
@@ -23,7 +25,7 @@ use self::notes::{missing_kernels, notes};
 use self::workspaces::workspaces;
 use crate::here::from_here;
 use crate::session::{self, Cut, Ended};
-use crate::settings::{LEAST, Settings, ZERO};
+use crate::settings::{Settings, ZERO};
 use crate::visible;
 
 /// Exit code of a run that was broken off.
@@ -53,14 +55,8 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         Some(unfinished) => Some(unfinished.to_string()),
         None => failure(ended, all, stopped),
     };
-    let over_budget = match (settings.budget, &peak) {
-        (Some(budget), Some(peak)) => budget < peak.device_bytes,
-        _ => false,
-    };
     let (verdict, exit_code) = match (&unfinished, &failure) {
         _ if out_of_memory.is_some() => (Verdict::DoesNotFit, 1),
-        // What was needed by then is needed: that much is certain.
-        (Some(_), _) | (None, None) if over_budget => (Verdict::DoesNotFit, 1),
         (Some(unfinished), _) => (unfinished.verdict(), UNFINISHED),
         (None, Some(_)) => (Verdict::ScriptFailed, 3),
         (None, None) => (Verdict::Fits, 0),
@@ -73,6 +69,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         software: process.map(software_of).unwrap_or_default(),
         workspaces: Vec::new(),
         steps: all.iter().filter_map(Seen::steps).max().unwrap_or(0),
+        flushes: process.map_or(0, flushes),
         stopped,
         wall_seconds: ended.seconds,
         fits_on: Vec::new(),
@@ -81,6 +78,8 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         answers: Vec::new(),
         processes,
         floor_bytes: None,
+        need: None,
+        beyond: None,
         budget_bytes: settings.budget,
         against: None,
         out_of_memory,
@@ -91,6 +90,8 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         decisions: Vec::new(),
         modelled: Vec::new(),
         most: None,
+        whole: None,
+        next: Vec::new(),
         warnings: left.unread.clone(),
         notes: Vec::new(),
     };
@@ -101,11 +102,17 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
     run.notes.extend(notes_of_end(ended, &run));
     main.into_iter().for_each(|main| add_held(&mut run, folder, main, settings));
     process.into_iter().for_each(|process| add_decisions(&mut run, process));
+    run.judge_by_budget();
     run.notes.extend(report::workspaces_sentence(&run));
     if settings.card.is_none() && verdict == Verdict::Fits {
         run.fits_on = fits_on::fits_on(&run, &gpus::unlimited(), targets);
     }
     run
+}
+
+/// On the card where it happened most.
+fn flushes(process: &Process) -> u64 {
+    process.devices.iter().map(|device| device.flushes).max().unwrap_or(0)
 }
 
 /// Who held the memory, and how much of it nobody is known to hold.
@@ -130,9 +137,14 @@ fn add_decisions(run: &mut Run, process: &Process) {
     run.notes.extend(run.modelled.first().map(|first| modelled(first, run.modelled.len())));
 }
 
+/// Whether the processes of two runs, by their folders, allocated the same and took as many steps.
+pub(crate) fn have_same_allocations(one: &Path, other: &Path) -> bool {
+    allocations(one).zip(allocations(other)).is_some_and(|(one, other)| one == other)
+}
+
 /// All bytes that the processes of a run ever allocated on cards, and how many steps they took; `None` if one of
 /// them left what cannot be read.
-pub(crate) fn allocations(folder: &Path) -> Option<Vec<(u64, u64)>> {
+fn allocations(folder: &Path) -> Option<Vec<(u64, u64)>> {
     let process = |seen: &Seen| {
         let process = seen.process.as_ref()?;
         Some((process.devices.iter().map(|device| device.total_bytes).sum(), process.steps_of_all))
@@ -141,6 +153,40 @@ pub(crate) fn allocations(folder: &Path) -> Option<Vec<(u64, u64)>> {
     let mut all: Vec<(u64, u64)> = left.all.iter().filter_map(process).collect();
     all.sort_unstable();
     left.unread.is_empty().then_some(all)
+}
+
+/// How fast a script trains: backward passes of a step, and how long a step takes, in seconds.
+pub(crate) fn pace(folder: &Path) -> Option<(u64, f64)> {
+    let left = Left::read(folder);
+    let process = left.all.first()?.process.as_ref()?;
+    let passes = process.backward_passes.div_ceil(process.steps.max(1)).max(1);
+    Some((passes, process.step_milliseconds as f64 / 1000.0))
+}
+
+/// What a shortened training iterated over, and what it was kept from.
+pub(crate) fn iterated(folder: &Path) -> (Vec<Batches>, Vec<String>) {
+    let left = Left::read(folder);
+    let Some(process) = left.all.first().and_then(|seen| seen.process.as_ref()) else {
+        return Default::default();
+    };
+    (process.loaders.iter().map(batches).collect(), process.refused.clone())
+}
+
+fn batches(loader: &Loader) -> Batches {
+    let varies = |tensor: &String| Varies {
+        tensor: tensor.clone(),
+        smallest: loader.smallest.clone(),
+        largest: loader.largest.clone(),
+        was_run: loader.was_largest_given,
+    };
+    Batches {
+        is_evaluation: loader.is_evaluation,
+        count: loader.batches,
+        given: loader.given,
+        looked_at: loader.looked_at,
+        varies: loader.varies.as_ref().map(varies),
+        grows: loader.grows_bytes,
+    }
 }
 
 /// What the processes of a run left that cannot be read, as sentences.
@@ -161,7 +207,7 @@ pub(crate) fn settle(run: &mut Run) {
         count => format!(" and at {} other places", count - 1),
     };
     run.notes.push(format!(
-        "what {first}{others} gives is not known, and moved no allocation where the run was tried once more, with other values"
+        "what {first}{others} gives is not known, and did not move the peak where the run was tried again, with other values"
     ));
 }
 
@@ -215,12 +261,16 @@ fn decided(decision: &Decision) -> String {
     };
     let times =
         if decision.count == 1 { String::new() } else { format!(", {} times", decision.count) };
+    if matches!(decision.assumed.as_str(), "one" | "either") {
+        let goes = format!("{decision}{below} reads {why}, and the script goes by that{times}");
+        return format!("{goes}: 1 stands for the number behind it");
+    }
     format!("{decision}{below} asks for {why}{times}: {assumed} was assumed")
 }
 
-/// What a user can do about the first place where the least was assumed.
+/// What a user can do about the first place where something was assumed.
 fn can_be_said(run: &Run) -> Option<String> {
-    let open = run.decisions.iter().filter(|decision| decision.assumed == LEAST);
+    let open = run.decisions.iter().filter(|decision| decision.is_open());
     let (file, line) = open.filter_map(|decision| decision.place.as_ref()).next()?;
     let name = file.rsplit('/').next().unwrap_or(file);
     Some(format!("if you know it: `--assume {name}:{line}=NUMBER` says what is found there"))

@@ -5,7 +5,9 @@ use study::Run;
 
 use super::cudnn_text;
 use super::files::Seen;
+use crate::here::from_here;
 use contract::files::Process;
+use contract::files::process::Generation;
 
 pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String> {
     let mut notes = settings.notes.clone();
@@ -33,6 +35,8 @@ pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String>
                 .to_owned(),
         );
     }
+    notes.extend(process.and_then(|process| rounds(process, run)));
+    notes.extend(process.into_iter().flat_map(|process| &process.generations).map(full_length));
     if !main.page.notes.is_empty() {
         let names: Vec<&str> = main.page.notes.lines().take(8).collect();
         notes.push(format!("not simulated, answered with \"not supported\": {}", names.join(", ")));
@@ -60,6 +64,39 @@ pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String>
         ));
     }
     notes
+}
+
+/// What a step is where no optimizer takes one.
+fn rounds(process: &Process, run: &Run) -> Option<String> {
+    let what = match process.rounds.as_deref()? {
+        _ if run.steps == 0 => return None,
+        "update" => "a step is an update of the weights that the script writes itself",
+        "backward" => {
+            "no optimizer and no update of weights was seen: a step is a round of backward passes"
+        }
+        "call" => {
+            "no backward pass: inference; a step is a call of a model with a new input, and all that comes of it"
+        }
+        _ => return None,
+    };
+    Some(what.to_owned())
+}
+
+/// What a token is, nobody knows: none ends a text.
+fn full_length(generation: &Generation) -> String {
+    let Generation { tokens, file, line } = generation;
+    let at = match (file, line) {
+        (Some(file), Some(line)) => format!(" at {}:{line}", from_here(file.clone())),
+        _ => String::new(),
+    };
+    if *tokens == 0 {
+        return format!(
+            "tokens read{at} are not known: they are equal to none that the script looks for, and end no text (assumed)"
+        );
+    }
+    format!(
+        "`generate`{at} runs to its full length: {tokens} tokens (assumed; no token ends it earlier)"
+    )
 }
 
 /// Cards that torch's build has no kernels for run here, and would not on the real card.

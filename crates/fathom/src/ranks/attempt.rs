@@ -25,12 +25,14 @@ pub(super) struct Attempts<'a> {
     pub(super) folder: &'a Path,
     /// What ranks tell each other, and what they print until it is shown.
     pub(super) aside: Folder,
+    /// Whether what they print is dropped.
+    pub(super) is_quiet: bool,
 }
 
 impl Attempts<'_> {
-    /// Of several ranks each prints into files; one alone prints as it goes.
+    /// Of several ranks each prints into files; one alone prints as it goes, unless nobody wants to see it.
     pub(super) fn are_apart(&self) -> bool {
-        1 < self.world.ranks.len()
+        self.is_quiet || 1 < self.world.ranks.len()
     }
 
     pub(super) fn letters(&self) -> PathBuf {
@@ -64,6 +66,9 @@ impl Attempts<'_> {
 
     /// Shows what the last attempt of a rank printed.
     pub(super) fn show(&self, rank: u32) -> Result<()> {
+        if self.is_quiet {
+            return Ok(());
+        }
         let [output, errors] = self.printed(rank);
         show(&output, &mut std::io::stdout().lock())?;
         show(&errors, &mut std::io::stderr().lock())

@@ -33,17 +33,19 @@ pub(crate) const LETTERS: &str = "letters";
 /// What every number of a rank rests on.
 const ALIKE: &str = "other ranks were taken to do what this one does";
 
-/// The run of the rank that needs most, with a row for each rank, and that rank's folder.
+/// The run of the rank that needs most, with a row for each rank, and that rank's folder. If it is quiet, what they print
+/// is dropped.
 pub(crate) fn run(
     launch: &Launch,
     command: &[String],
     settings: &Settings,
     world: &World,
     folder: &Path,
+    is_quiet: bool,
 ) -> Result<(Run, PathBuf)> {
     let began = Instant::now();
     let aside = Folder::new("ranks")?;
-    let attempts = Attempts { launch, command, settings, world, folder, aside };
+    let attempts = Attempts { launch, command, settings, world, folder, aside, is_quiet };
     let mut order = Order::new(&attempts);
     Jobs::new(settings.jobs).run(&mut order, |rank, is| attempts.run(*rank, is))?;
     order.finish()?;

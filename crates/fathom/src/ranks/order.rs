@@ -90,9 +90,11 @@ impl<'a> Order<'a> {
         let mut waits = self.waiting.values().map(|(_, waits)| waits);
         let waits = waits.find(|waits| running.is_empty() && is_new(&waits.sender))?;
         let Waits { rank, sender, call, .. } = waits;
-        screen::say(&format!(
-            "fathom: rank {rank} needs data of rank {sender} ({call}): rank {sender} runs too"
-        ));
+        if !self.attempts.is_quiet {
+            screen::say(&format!(
+                "fathom: rank {rank} needs data of rank {sender} ({call}): rank {sender} runs too"
+            ));
+        }
         Some(*sender)
     }
 

@@ -56,13 +56,18 @@ pub(super) fn qualified(least: Measured, run: &Run, most: Option<&Peaks>) -> Mea
         (RestsOn::Nothing, _) => least,
         // What fits with all that they can give fits.
         (RestsOn::Range(_), Some(most)) => {
-            let peaks = Peaks {
-                allocated: least.peaks.allocated.max(most.allocated),
-                reserved: least.peaks.reserved.max(most.reserved),
-                device: least.peaks.device.max(most.device),
-            };
+            let peaks = largest(&least.peaks, most);
             Measured { peaks, ..least }
         }
         _ => Measured { outcome: Outcome::FitsIf, ..least },
+    }
+}
+
+/// The larger peak of each kind.
+pub(super) fn largest(one: &Peaks, other: &Peaks) -> Peaks {
+    Peaks {
+        allocated: one.allocated.max(other.allocated),
+        reserved: one.reserved.max(other.reserved),
+        device: one.device.max(other.device),
     }
 }

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use fit::{Knob, Measured, Memory, Outcome, Runner, Setting, Trial};
+use fit::{Knob, Measured, Memory, Outcome, Peaks, Runner, Setting, Trial};
 use study::{Run, Unfinished};
 
-use self::answers::{keep, measured, qualified};
-use crate::bound;
+use self::answers::{keep, largest, measured, qualified};
+use crate::bound::{self, Other, Tries};
 use crate::cache::{self, Cache, Counts};
 use crate::configs;
 use crate::error::Hinted;
@@ -24,6 +24,7 @@ use crate::session::{self, Ended, Folder};
 use crate::settings::Settings;
 use crate::shard::Shard;
 use crate::warm::{Job, Trials};
+use crate::whole::ShortForm;
 use crate::world::{RankPlace, World};
 
 /// The command on the phantom, with knobs to turn and cards to choose from.
@@ -40,6 +41,8 @@ pub(crate) struct OnPhantom {
     jobs: Jobs,
     /// The world that every trial is rank 0 of, unless a knob says another.
     world: Option<u32>,
+    /// How trials of the command as it stands are shortened, if they are.
+    pub(crate) short: Option<ShortForm>,
     made: usize,
     pub(crate) counts: Counts,
     /// Which rows are this job's, and all of them, if several jobs share the trials.
@@ -59,10 +62,12 @@ pub(crate) struct Wanted {
     pub(crate) record: bool,
     /// Whether it needs a process of its own.
     pub(crate) cold: bool,
-    /// Whether values that nobody knows give the most that they can, and the seconds that this may take.
-    pub(crate) most: Option<u64>,
+    /// Values that are tried where nobody knows them.
+    pub(crate) most: Option<Other>,
     /// The row of the sweep that it belongs to.
     pub(crate) row: Option<usize>,
+    /// How its training is shortened, if it is.
+    pub(crate) short: Option<ShortForm>,
 }
 
 impl OnPhantom {
@@ -95,6 +100,7 @@ impl OnPhantom {
             progress,
             jobs,
             world: None,
+            short: None,
             made: 0,
             counts: Counts::default(),
             share: None,
@@ -142,9 +148,42 @@ impl OnPhantom {
         Some(Unfinished { signal: Some(signal), seconds: began.elapsed().as_secs_f64() })
     }
 
+    /// What is said of all trials together.
+    pub(crate) fn trials(&self, began: Instant, notes: Vec<String>) -> report::Trials {
+        report::Trials {
+            run: self.counts.run,
+            remembered: self.counts.remembered,
+            unfinished: self.unfinished(began),
+            wall_seconds: began.elapsed().as_secs_f64(),
+            unknown_places: self.counts.unknown_places(),
+            notes,
+        }
+    }
+
     /// So many trials more are to come.
     pub(crate) fn expect(&mut self, count: usize) {
         self.progress.expect(count);
+    }
+
+    /// Recorded runs of the command as it stands, on each of these cards.
+    pub(crate) fn run_on(&mut self, cards: &[gpus::Card]) -> Result<Vec<Run>> {
+        let wanted = |card: &gpus::Card| self.recorded(Some(card.clone()));
+        let wanted: Vec<Wanted> = cards.iter().map(wanted).collect();
+        self.expect(wanted.len());
+        Ok(self.run_each(wanted)?.into_iter().map(|(_, run)| run).collect())
+    }
+
+    /// A recorded run of the command as it stands.
+    pub(crate) fn recorded(&self, card: Option<gpus::Card>) -> Wanted {
+        Wanted {
+            card,
+            setting: self.as_given(),
+            record: true,
+            cold: false,
+            most: None,
+            row: None,
+            short: self.short.clone(),
+        }
     }
 
     /// Runs each, or remembers what it gave, in the order given: its folder and its run.
@@ -160,7 +199,9 @@ impl OnPhantom {
         let of_others: Vec<bool> = wanted.iter().map(|it| self.is_of_another(it)).collect();
         let is_of_another = |index: &usize| of_others[*index];
         for wanted in wanted {
-            keys.push(self.cache.as_ref().map(|cache| cache.key(&wanted, &self.settings)));
+            // A shortened training reads what it wrote itself: it is not remembered.
+            let cache = self.cache.as_ref().filter(|_| wanted.short.is_none());
+            keys.push(cache.map(|cache| cache.key(&wanted, &self.settings)));
             jobs.push(self.job(wanted)?);
             runs.push(None);
         }
@@ -193,22 +234,38 @@ impl OnPhantom {
             first[*index].1.as_ref().is_some_and(|run| bound::is_open(run, &self.settings))
         };
         let open: Vec<usize> = (0..first.len()).filter(is_open).collect();
-        self.progress.expect(open.len());
-        let with_most = |&index: &usize| {
-            let most = first[index].1.as_ref().map(bound::patience);
-            Wanted { most, ..wanted[index].clone() }
-        };
-        let mut peaks = BTreeMap::new();
-        let all = self.run_own(open.iter().map(with_most).collect())?;
-        for (&index, (most, run)) in open.iter().zip(all) {
-            let (job, least) = &mut first[index];
-            // Without the other half it is no answer.
-            let Some((run, first)) = run.zip(least.as_mut()) else {
-                *least = None;
-                continue;
-            };
-            peaks.insert(index, measured(&most, &run).peaks);
-            first.most = Some(bound::compare((first, &job.folder), (run, &most.folder)));
+        let tries = |index: usize| Some((index, Tries::new(first[index].1.as_ref()?)));
+        let mut open: BTreeMap<usize, Tries> = open.into_iter().filter_map(tries).collect();
+        let mut peaks: BTreeMap<usize, Peaks> = BTreeMap::new();
+        loop {
+            let next = |(&index, tries): (&usize, &Tries)| Some((index, tries.next()?));
+            let next: Vec<(usize, Other)> = open.iter().filter_map(next).collect();
+            if next.is_empty() {
+                break;
+            }
+            self.progress.expect(next.len());
+            let with = |(index, most)| Wanted { most: Some(most), ..Wanted::clone(&wanted[index]) };
+            let (indices, others): (Vec<usize>, Vec<Wanted>) =
+                next.into_iter().map(|one| (one.0, with(one))).unzip();
+            for (index, (other, run)) in indices.into_iter().zip(self.run_own(others)?) {
+                let (job, least) = &mut first[index];
+                // Without the other half it is no answer.
+                let (Some(run), Some(least), Some(tries)) = (run, &least, open.get_mut(&index))
+                else {
+                    *least = None;
+                    open.remove(&index);
+                    continue;
+                };
+                let needed = measured(&other, &run).peaks;
+                let so_far = peaks.entry(index).or_insert(needed);
+                *so_far = largest(so_far, &needed);
+                let is_same = outcome::have_same_allocations(&job.folder, &other.folder);
+                tries.take(least, run, is_same);
+            }
+        }
+        for (index, tries) in open {
+            let most = tries.end();
+            first[index].1.iter_mut().for_each(|run| run.most = most.clone());
         }
         let answer = |(index, (job, run)): (usize, (Job, Option<Run>))| {
             let Some(run) = run else { return (job, Measured::not_run()) };
@@ -282,8 +339,12 @@ impl OnPhantom {
             configs::change(change, &folder.join("configs"), &mut words)?;
         }
         let settings = match wanted.most {
-            Some(patience) => bound::with_most(&self.settings, patience),
+            Some(other) => other.settings(&self.settings),
             None => self.settings.clone(),
+        };
+        let timeout = match &wanted.short {
+            Some(form) => Some(settings.timeout.unwrap_or(0).max(form.patience)),
+            None => settings.timeout,
         };
         Ok(Job {
             words,
@@ -293,6 +354,8 @@ impl OnPhantom {
                 record: wanted.record,
                 keeps_source: wanted.record,
                 place,
+                timeout,
+                short: wanted.short,
                 ..settings
             },
             cold: wanted.cold,
@@ -325,7 +388,7 @@ impl OnPhantom {
         let cold = self.knobs.iter().any(Knob::is_read_at_import);
         let rows = self.share.as_ref().map(|(_, rows)| rows);
         let row = rows.and_then(|rows| rows.iter().position(|row| *row == trial.values));
-        Ok(Wanted { card: Some(card), setting, record: false, cold, most: None, row })
+        Ok(Wanted { card: Some(card), setting, record: false, cold, most: None, row, short: None })
     }
 }
 

@@ -76,6 +76,22 @@ impl Kept {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Keeps the files of another run instead.
+    pub(crate) fn replace_by(&self, other: &Path) -> Result<()> {
+        for entry in fs::read_dir(&self.path)?.flatten() {
+            if is_in_the_way(&entry.path()) == Some(true) {
+                remove(&entry.path())?;
+            }
+        }
+        for entry in fs::read_dir(other)?.flatten() {
+            let name = entry.file_name();
+            if name.to_str().is_some_and(|name| known_by(name).is_some()) {
+                fs::copy(entry.path(), self.path.join(&name))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn refusal(folder: &Path, mut names: Vec<String>) -> anyhow::Error {

@@ -20,6 +20,8 @@ pub(crate) struct File {
     pub(super) budget: Option<String>,
     pub(super) values: Option<String>,
     pub(super) record: Option<String>,
+    pub(super) verify: Option<String>,
+    pub(super) whole: Option<String>,
     pub(super) baseline: Option<PathBuf>,
     pub(super) margin: Option<String>,
     pub(super) jobs: Option<u64>,
@@ -40,7 +42,7 @@ pub(crate) fn read_file(path: &Path) -> Result<File> {
     toml::from_str(&text).map_err(|error| {
         Hinted::error(
             format!("`{}` is not valid: {}", path.display(), error.to_string().trim()),
-            "known keys: gpu, memory, used, steps, timeout, budget, values, record, baseline, margin, jobs, and [[script]] with name and command",
+            "known keys: gpu, memory, used, steps, timeout, budget, values, record, verify, whole, baseline, margin, jobs, and [[script]] with name and command",
         )
     })
 }

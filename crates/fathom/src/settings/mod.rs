@@ -20,6 +20,7 @@ use self::merge::{Merge, Origin};
 pub(crate) use self::typed::Typed;
 use crate::card::{Meant, size};
 use crate::error::Hinted;
+use crate::whole::ShortForm;
 use crate::world::RankPlace;
 
 /// Steps of a run unless told otherwise: the first step is not typical, the third is.
@@ -46,6 +47,12 @@ pub(crate) struct Settings {
     /// What is assumed where nobody knows, as `FATHOM_ASSUME` has it.
     pub(crate) assume: Vec<String>,
     pub(crate) record: bool,
+    /// Whether the command is run again to find what it needs.
+    pub(crate) verify: bool,
+    /// Whether a shortened training is run, to see what comes after the first steps.
+    pub(crate) whole: bool,
+    /// How the training is shortened, in a trial of that kind.
+    pub(crate) short: Option<ShortForm>,
     /// Whether the recording is wanted after the report: by a page, or by a plan.
     pub(crate) keeps_source: bool,
     /// The baseline to compare with.
@@ -84,6 +91,10 @@ impl Settings {
         let values = switch("values", values.as_deref())?;
         let record = merge.text("record", flags.record.clone(), name::RECORD, file.record);
         let record = switch("record", record.as_deref())?;
+        let verify = merge.text("verify", flags.verify.clone(), name::VERIFY, file.verify);
+        let verify = switch("verify", verify.as_deref())?;
+        let whole = merge.text("whole", flags.whole.clone(), name::WHOLE_RUN, file.whole);
+        let whole = switch("whole", whole.as_deref())?;
         let margin = merge.text("margin", flags.margin.clone(), name::MARGIN, file.margin);
         let in_file = file.jobs.map(|number| number.to_string());
         let jobs = merge.text("jobs", flags.jobs.clone(), name::JOBS, in_file);
@@ -96,6 +107,9 @@ impl Settings {
             values,
             assume: flags.assume.iter().map(|text| assumption(text)).collect::<Result<_>>()?,
             record,
+            verify,
+            whole,
+            short: None,
             keeps_source: flags.keeps_source,
             baseline,
             margin: margin.as_deref().map(margin_of).transpose()?.unwrap_or(gate::DEFAULT_MARGIN),
@@ -111,6 +125,8 @@ impl Settings {
 /// What is assumed of all values that nobody knows.
 pub(crate) const LEAST: &str = "least";
 pub(crate) const MOST: &str = "most";
+/// The same, of one place that follows.
+pub(crate) const MOST_AT: &str = "most at ";
 /// What is assumed of numbers that a function of PyTorch's reads for itself, whatever else is.
 pub(crate) const ZERO: &str = "zero";
 

@@ -14,6 +14,8 @@ pub(crate) struct Typed {
     pub(crate) values: Option<String>,
     pub(crate) assume: Vec<String>,
     pub(crate) record: Option<String>,
+    pub(crate) verify: Option<String>,
+    pub(crate) whole: Option<String>,
     pub(crate) baseline: Option<PathBuf>,
     pub(crate) margin: Option<String>,
     /// Cards that one process sees.
@@ -33,9 +35,11 @@ impl From<&RunArguments> for Typed {
             values: flags.values.clone(),
             assume: flags.assume.clone(),
             record: flags.record.clone(),
+            verify: flags.verify.clone(),
+            whole: flags.whole.clone(),
             baseline: flags.baseline.clone(),
             margin: flags.margin.clone(),
-            cards: flags.world.gpus,
+            cards: flags.world.gpus.as_deref().and_then(|text| text.parse().ok()),
             keeps_source: flags.page.is_some(),
             jobs: flags.jobs.clone(),
         }

@@ -8,6 +8,9 @@
 // What is read here may come from anyone.
 #![warn(clippy::unwrap_used, clippy::indexing_slicing)]
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;

@@ -108,12 +108,18 @@ impl Trials {
         }
         let server = self.server.as_ref().filter(|_| !attempt.cold);
         let Some((server, request)) = server.zip(self.request(attempt.index, job)) else {
+            if job.settings.short.is_some() {
+                // Only a process that was forked can be kept from writing elsewhere before anything runs in it.
+                return Ok(Some(read(Ended::earlier(0.0, true))));
+            }
             return Ok(Some(read(self.run_cold(job, is)?)));
         };
         let run = server.run(&request, &job.settings, is).map(read);
         // What fails or hangs in a forked process might be the fork's doing.
-        let is_answer =
-            |run: &Run| !matches!(run.verdict, Verdict::ScriptFailed | Verdict::TimedOut);
+        let is_short = job.settings.short.is_some();
+        let is_answer = |run: &Run| {
+            is_short || !matches!(run.verdict, Verdict::ScriptFailed | Verdict::TimedOut)
+        };
         Ok(run.filter(is_answer))
     }
 
@@ -141,7 +147,8 @@ impl Trials {
     fn command(&self, job: &Job) -> Command {
         let command = self.launch.command(&job.words, &job.settings, &job.folder);
         let mut command = on_its_own(command);
-        command.env(name::SOURCES, "on");
+        // A shortened training is not remembered: what it reads may be what it wrote itself.
+        command.env(name::SOURCES, if job.settings.short.is_none() { "on" } else { "off" });
         command.envs(job.environment.iter().map(|(name, value)| (name, value)));
         command
     }

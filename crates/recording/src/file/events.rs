@@ -33,6 +33,8 @@ mod kind {
     pub(super) const DEFERRED: u8 = 13;
     pub(super) const IDLE: u8 = 14;
     pub(super) const AREA: u8 = 15;
+    pub(super) const SOFT: u8 = 16;
+    pub(super) const EVIDENCE: u8 = 17;
 }
 
 /// The event of a row.
@@ -81,6 +83,8 @@ pub(super) fn decode(row: &[u8; ROW], tables: &Tables) -> Result<Event, String> 
         kind::OWNER => Event::Mark(Mark::Owner { address, owner: owner(tables, third)? }),
         kind::HOLDER => Event::Mark(Mark::Holder { address, by: tables.text(third)? }),
         kind::AREA => Event::Mark(Mark::Area { address, area: tables.text(third)? }),
+        kind::SOFT => Event::Mark(Mark::Soft { address }),
+        kind::EVIDENCE => Event::Mark(Mark::Evidence { address, by: tables.text(third)? }),
         kind::DEFERRED => Event::Mark(Mark::Deferred),
         kind::IDLE => Event::Mark(Mark::Idle { free: third }),
         other => return Err(format!("{other} is no kind of event")),
@@ -128,6 +132,8 @@ pub(super) fn encode(event: &Event, place: u16) -> [u8; ROW] {
         Event::Mark(Mark::Owner { address, owner }) => (kind::OWNER, 0, owner.0, address, 0),
         Event::Mark(Mark::Holder { address, by }) => (kind::HOLDER, 0, by.0, address, 0),
         Event::Mark(Mark::Area { address, area }) => (kind::AREA, 0, area.0, address, 0),
+        Event::Mark(Mark::Soft { address }) => (kind::SOFT, 0, 0, address, 0),
+        Event::Mark(Mark::Evidence { address, by }) => (kind::EVIDENCE, 0, by.0, address, 0),
         Event::Mark(Mark::Deferred) => (kind::DEFERRED, 0, 0, 0, 0),
         Event::Mark(Mark::Idle { free }) => (kind::IDLE, 0, free, 0, 0),
     };

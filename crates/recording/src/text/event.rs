@@ -56,6 +56,10 @@ impl fmt::Display for Event {
             Event::Mark(Mark::Area { address, area }) => {
                 write!(to, "area {address:#x} text {}", area.0)
             }
+            Event::Mark(Mark::Soft { address }) => write!(to, "soft {address:#x}"),
+            Event::Mark(Mark::Evidence { address, by }) => {
+                write!(to, "evidence {address:#x} text {}", by.0)
+            }
             Event::Mark(Mark::Deferred) => write!(to, "deferred"),
             Event::Mark(Mark::Idle { free }) => write!(to, "idle free {free}"),
         }
@@ -63,7 +67,7 @@ impl fmt::Display for Event {
 }
 
 /// First words of events, for whoever mistypes one.
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 18] = [
     "alloc",
     "free_requested",
     "free_completed",
@@ -78,6 +82,8 @@ const KINDS: [&str; 16] = [
     "owner_of",
     "holder",
     "area",
+    "soft",
+    "evidence",
     "deferred",
     "idle",
 ];
@@ -134,31 +140,32 @@ fn event_of(words: &Words<'_>) -> Result<Event, String> {
             stream: stream()?,
             pool: pool()?,
         },
-        "phase" => Event::Mark(Mark::Phase {
+        _ => Event::Mark(mark_of(words)?),
+    })
+}
+
+fn mark_of(words: &Words<'_>) -> Result<Mark, String> {
+    let number = |index: usize| words.number(index);
+    Ok(match words.at(0)? {
+        "phase" => Mark::Phase {
             phase: Phase::from_name(words.at(1)?)
                 .ok_or(format!("`{}` names no phase", words.line()))?,
             step: words.small("step")?,
-        }),
-        "name" => Event::Mark(Mark::Name {
+        },
+        "name" => Mark::Name {
             address: number(1)?,
             category: Category::from_name(words.at(2)?)
                 .ok_or(format!("`{}` names no category", words.line()))?,
             name: TextId(words.small("text")?),
-        }),
-        "tensor" => {
-            Event::Mark(Mark::Tensor { address: number(1)?, what: TextId(words.small("text")?) })
-        }
-        "owner_of" => {
-            Event::Mark(Mark::Owner { address: number(1)?, owner: OwnerId(words.small("owner")?) })
-        }
-        "holder" => {
-            Event::Mark(Mark::Holder { address: number(1)?, by: TextId(words.small("text")?) })
-        }
-        "area" => {
-            Event::Mark(Mark::Area { address: number(1)?, area: TextId(words.small("text")?) })
-        }
-        "deferred" => Event::Mark(Mark::Deferred),
-        "idle" => Event::Mark(Mark::Idle { free: words.small("free")? }),
+        },
+        "tensor" => Mark::Tensor { address: number(1)?, what: TextId(words.small("text")?) },
+        "owner_of" => Mark::Owner { address: number(1)?, owner: OwnerId(words.small("owner")?) },
+        "holder" => Mark::Holder { address: number(1)?, by: TextId(words.small("text")?) },
+        "area" => Mark::Area { address: number(1)?, area: TextId(words.small("text")?) },
+        "soft" => Mark::Soft { address: number(1)? },
+        "evidence" => Mark::Evidence { address: number(1)?, by: TextId(words.small("text")?) },
+        "deferred" => Mark::Deferred,
+        "idle" => Mark::Idle { free: words.small("free")? },
         other => return Err(format!("`{other}` is not an event{}", hint(other, &KINDS))),
     })
 }

@@ -56,6 +56,7 @@ fn assemble(
             Event::Alloc { owner, .. } | Event::Mark(Mark::Owner { owner, .. }) => owner.0 %= count,
             Event::Mark(Mark::Holder { by, .. }) => by.0 %= length,
             Event::Mark(Mark::Area { area, .. }) => area.0 %= length,
+            Event::Mark(Mark::Evidence { by, .. }) => by.0 %= length,
             Event::Mark(Mark::Name { name, .. }) => name.0 %= length,
             Event::Mark(Mark::Tensor { what, .. }) => what.0 %= length,
             _ => {}
@@ -115,7 +116,7 @@ fn places() -> impl Strategy<Value = (u64, Pool)> {
 }
 
 fn raw_events() -> impl Strategy<Value = Event> {
-    (0u8..16, any::<(u64, u64, u32)>(), places(), 0..Phase::ALL.len(), 0..Category::ALL.len())
+    (0u8..18, any::<(u64, u64, u32)>(), places(), 0..Phase::ALL.len(), 0..Category::ALL.len())
         .prop_map(|(kind, (address, size, number), (stream, pool), phase, category)| match kind {
             0 => Event::Alloc { address, size, stream, owner: OwnerId(number), pool },
             1 => Event::FreeRequested { address, size },
@@ -134,6 +135,8 @@ fn raw_events() -> impl Strategy<Value = Event> {
             10 => Event::Mark(Mark::Owner { address, owner: OwnerId(number) }),
             11 => Event::Mark(Mark::Holder { address, by: TextId(number) }),
             14 => Event::Mark(Mark::Area { address, area: TextId(number) }),
+            15 => Event::Mark(Mark::Soft { address }),
+            16 => Event::Mark(Mark::Evidence { address, by: TextId(number) }),
             12 => Event::Mark(Mark::Deferred),
             13 => Event::Mark(Mark::Idle { free: number }),
             _ => Event::Mark(Mark::Tensor { address, what: TextId(number) }),

@@ -8,7 +8,7 @@ mod terminal;
 
 use crate::bytes;
 use crate::lines::visible;
-use study::{Run, Verdict};
+use study::{Judgement, Run, Verdict};
 
 pub use github::{Annotation, annotation};
 pub use json::json;
@@ -34,14 +34,17 @@ impl Check {
     }
 
     fn word(&self) -> &'static str {
-        match self.run.verdict {
-            Verdict::Fits if self.run.verdict_name() == "fits_if" => "fits if",
-            Verdict::Fits => "fits",
-            Verdict::DoesNotFit => "does not fit",
-            Verdict::Grew => "grew",
-            Verdict::ScriptFailed => "script failed",
-            Verdict::Interrupted => "interrupted",
-            Verdict::TimedOut => "timed out",
+        match self.run.judgement() {
+            Judgement::Fits => "fits",
+            Judgement::Tight => "tight",
+            Judgement::Needs => "needs",
+            Judgement::Depends => "depends",
+            Judgement::NotMeasured => "not measured",
+            Judgement::DoesNotFit => "does not fit",
+            Judgement::Grew => "grew",
+            Judgement::ScriptFailed => "script failed",
+            Judgement::Interrupted => "interrupted",
+            Judgement::TimedOut => "timed out",
         }
     }
 
@@ -61,12 +64,13 @@ impl Check {
     }
 
     fn needs(&self) -> String {
-        let size = self.run.peak.as_ref().map(|peak| bytes::text(peak.device_bytes));
-        match (size, &self.run.out_of_memory) {
-            (None, _) => "–".to_owned(),
-            (Some(size), None) if self.run.unfinished.is_none() => size,
+        let Some((need, peak)) = self.run.needed().zip(self.run.peak.as_ref()) else {
+            return "–".to_owned();
+        };
+        match &self.run.out_of_memory {
+            None if self.run.unfinished.is_none() => bytes::text(need.bytes),
             // What it had when more was refused, or when it was broken off.
-            (Some(size), _) => format!("> {size}"),
+            _ => format!("> {}", bytes::text(peak.device_bytes)),
         }
     }
 
@@ -80,7 +84,8 @@ impl Check {
     fn change(&self) -> String {
         let against = self.run.against.as_ref();
         against
-            .map_or("–".to_owned(), |against| crate::baseline::signed(against.comparison.device))
+            .map(|against| against.comparison.need.unwrap_or(against.comparison.device))
+            .map_or("–".to_owned(), crate::baseline::signed)
     }
 
     /// Why it did not pass: the headline, what grew, and the first cause.

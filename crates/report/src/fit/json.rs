@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Fit;
 use crate::assumed::word;
-use crate::json::Unfinished;
+use crate::trials::TrialsMirror;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -24,12 +24,8 @@ struct Report<'a> {
     causes: Vec<Value>,
     trials: usize,
     remembered: usize,
-    /// What ended the search before it was over: a plan that was not tried may be better.
-    unfinished: Option<Unfinished<'a>>,
-    /// Where values were read that nobody knows, if some of what fits rests on them.
-    unknown_places: Option<&'a str>,
-    wall_seconds: f64,
-    notes: &'a [String],
+    #[serde(flatten)]
+    all_trials: TrialsMirror<'a>,
     exit_code: u8,
 }
 
@@ -110,12 +106,9 @@ pub fn json(fit: &Fit) -> String {
                 json!({"title": cause.title, "bytes": cause.bytes, "remedies": remedies})
             })
             .collect(),
-        trials: fit.run,
-        remembered: fit.remembered,
-        unfinished: fit.unfinished.as_ref().map(Unfinished::of),
-        unknown_places: fit.unknown_places.as_deref(),
-        wall_seconds: fit.wall_seconds,
-        notes: &fit.notes,
+        trials: fit.trials.run,
+        remembered: fit.trials.remembered,
+        all_trials: fit.trials.mirror(),
         exit_code: fit.exit_code(),
     };
     serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"

@@ -6,7 +6,7 @@ mod terminal;
 
 use fit::plan::Answer;
 
-use study::Unfinished;
+use crate::Trials;
 
 pub use json::json;
 pub use patch::patch;
@@ -27,18 +27,7 @@ pub struct Fit {
     pub answer: Answer,
     /// Knobs: name, value, and how the user would write it.
     pub knobs: Vec<(String, String, String)>,
-    /// Trials that were run.
-    pub run: usize,
-    /// Trials whose answer was remembered.
-    pub remembered: usize,
-    /// What ended the search before it was over, if something did.
-    pub unfinished: Option<Unfinished>,
-    /// From start to end.
-    pub wall_seconds: f64,
-    /// Where values were read that nobody knows, if some of what fits rests on them.
-    pub unknown_places: Option<String>,
-    /// What the reader should know.
-    pub notes: Vec<String>,
+    pub trials: Trials,
 }
 
 impl Fit {
@@ -50,7 +39,7 @@ impl Fit {
     /// 0 a plan fits, 1 none does, 3 the script failed by itself, 4 the search was broken off.
     pub fn exit_code(&self) -> u8 {
         match self.answer.baseline.outcome {
-            _ if self.unfinished.is_some() => 4,
+            _ if self.trials.unfinished.is_some() => 4,
             ::fit::Outcome::Failed(_) => 3,
             _ if self.answer.as_it_is.fits() || self.answer.chosen.is_some() => 0,
             _ => 1,

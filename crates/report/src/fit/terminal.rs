@@ -45,25 +45,20 @@ pub fn terminal(fit: &Fit, palette: Palette) -> String {
             name(plan),
         );
         lines.section(PLAIN_LABEL, "tightest", [tightest]);
-        if fit.unfinished.is_none() {
+        if fit.trials.unfinished.is_none() {
             let or = "a smaller batch, model or input: name its flag with --set and --vary";
             lines.section(PLAIN_LABEL, "or", [or]);
         }
     }
     lines.section(PLAIN_LABEL, "causes", causes(fit));
     table(fit, &mut lines);
-    if let Some(places) = &fit.unknown_places {
+    if let Some(places) = &fit.trials.unknown_places {
         lines.section(PLAIN_LABEL, "note", [legend(places)]);
     }
     for (lever, reason) in &answer.not_applicable {
         lines.section(PLAIN_LABEL, "not", [format!("{lever}: {reason}")]);
     }
-    let trials =
-        format!("{} run, {} remembered, {:.1} s", fit.run, fit.remembered, fit.wall_seconds);
-    lines.section(PLAIN_LABEL, "trials", [trials]);
-    for note in &fit.notes {
-        lines.section(PLAIN_LABEL, "note", note.lines());
-    }
+    fit.trials.close(&mut lines);
     lines.text()
 }
 
@@ -81,14 +76,14 @@ fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
         (Outcome::Failed(why), ..) => {
             (palette.bad, "SCRIPT FAILED", why.lines().next().unwrap_or_default().to_owned())
         }
-        _ if fit.unfinished.is_some() => {
+        _ if fit.trials.unfinished.is_some() => {
             (palette.bad, "INTERRUPTED", unfinished(fit, &memory, &base))
         }
         (_, Outcome::Fits, _) => {
             (palette.good, "FITS AS IT IS", format!("{memory}: the run needs {base}"))
         }
         (_, Outcome::FitsIf, _) => {
-            let condition = condition(fit.unknown_places.as_deref());
+            let condition = condition(fit.trials.unknown_places.as_deref());
             let sentence = format!("{condition}: {memory}: as it is, the run needs {base}");
             (palette.label, "FITS IF", sentence)
         }
@@ -99,7 +94,7 @@ fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
                 format!("{memory}: {base} as it is, without a limit; {new} with {}", name(plan));
             match plan.outcome {
                 Outcome::FitsIf => {
-                    let condition = condition(fit.unknown_places.as_deref());
+                    let condition = condition(fit.trials.unknown_places.as_deref());
                     (palette.label, "FITS WITH A PLAN IF", format!("{condition}: {sentence}"))
                 }
                 _ => (palette.good, "FITS WITH A PLAN", sentence),
@@ -116,7 +111,7 @@ fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
 
 /// `by SIGINT after 40 s: 5 trials for … had ended`.
 fn unfinished(fit: &Fit, memory: &str, base: &str) -> String {
-    let how = fit.unfinished.as_ref().map(study::Unfinished::how).unwrap_or_default();
+    let how = fit.trials.unfinished.as_ref().map(study::Unfinished::how).unwrap_or_default();
     let as_it_is = match fit.answer.baseline.outcome {
         Outcome::NotRun => "not even the script as it is was run to its end".to_owned(),
         _ => format!("the run takes {base} as it is, without a limit; not all plans were tried"),
@@ -136,7 +131,7 @@ fn causes(fit: &Fit) -> Vec<String> {
         let by_hand = cause.remedies.iter().filter(|(id, _)| !is_tried(id) && !needs_consent(id));
         // What was not tried yet need not be done by hand.
         let is_open =
-            answer.chosen.is_none() && !answer.as_it_is.fits() && fit.unfinished.is_none();
+            answer.chosen.is_none() && !answer.as_it_is.fits() && fit.trials.unfinished.is_none();
         for (_, change) in by_hand.filter(|_| is_open) {
             if !said.contains(&change) {
                 rows.push(format!("{:>10}  by hand: {change}", ""));

@@ -12,6 +12,8 @@ pub(super) struct Against<'a> {
     allocated: Bytes,
     reserved: Bytes,
     device: Bytes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    need: Option<Bytes>,
     categories: Vec<Category<'a>>,
     modules: Vec<Module<'a>>,
     remarks: &'a [String],
@@ -42,8 +44,17 @@ struct Module<'a> {
 impl<'a> Against<'a> {
     pub(super) fn of(against: &'a study::Against) -> Against<'a> {
         let study::Against { file, comparison } = against;
-        let Comparison { kind, margin, allocated, reserved, device, categories, modules, remarks } =
-            comparison;
+        let Comparison {
+            kind,
+            margin,
+            allocated,
+            reserved,
+            device,
+            need,
+            categories,
+            modules,
+            remarks,
+        } = comparison;
         let module = |row: &'a gate::ModuleChange| Module {
             path: &row.path,
             class: &row.class,
@@ -61,6 +72,7 @@ impl<'a> Against<'a> {
             allocated: bytes(*allocated),
             reserved: bytes(*reserved),
             device: bytes(*device),
+            need: need.map(bytes),
             categories: categories
                 .iter()
                 .map(|(name, change)| Category { name, bytes: bytes(*change) })

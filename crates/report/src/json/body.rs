@@ -94,6 +94,9 @@ struct Tensor<'a> {
     origin: OriginRow<'a>,
     born_step: Option<u32>,
     born_phase: Option<&'static str>,
+    /// PyTorch would have gone on without it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    soft: bool,
 }
 
 #[derive(Serialize)]
@@ -287,6 +290,7 @@ fn tensors(at: &Dissection) -> Vec<Tensor<'_>> {
         origin: place(&row.origin),
         born_step: (row.born.step != 0).then_some(row.born.step),
         born_phase: row.born.phase.map(|phase| phase.name()),
+        soft: row.is_soft,
     });
     rows.collect()
 }

@@ -17,7 +17,8 @@ use findings::{AskedRow, Finding, answers, findings};
 
 use crate::processes::JsonProcess;
 use crate::ranks::{self, JsonRank, JsonWorld};
-use crate::terminal::headline;
+use crate::verdict::headline;
+use crate::whole::JsonWhole;
 use crate::why::why;
 use crate::workspaces;
 use study::Run;
@@ -26,6 +27,8 @@ use study::Run;
 struct Report<'a> {
     schema: &'static str,
     verdict: &'static str,
+    /// The first word of the headline: the verdict, and how near it is.
+    judgement: &'static str,
     exit_code: i32,
     /// The first line of the text.
     headline: String,
@@ -38,6 +41,10 @@ struct Report<'a> {
     /// Those that used the card, whoever holds most first.
     processes: Vec<JsonProcess<'a>>,
     floor_bytes: Option<u64>,
+    need: Option<Need>,
+    /// The same command without a limit, if it does not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beyond: Option<Beyond<'a>>,
     #[serde(flatten)]
     body: Body<'a>,
     findings: Vec<Finding<'a>>,
@@ -66,9 +73,57 @@ struct Report<'a> {
     /// Only if frees waited for other streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     deferred_frees: Option<Deferred>,
+    /// What a shortened training showed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole: Option<JsonWhole<'a>>,
+    /// Commands that go on from here.
+    next: &'a [String],
     /// Why the verdict does not say all.
     warnings: &'a [String],
     notes: &'a [String],
+}
+
+/// The smallest GPU on which the run goes through, context included.
+#[derive(Serialize)]
+struct Need {
+    bytes: u64,
+    /// `run`, `enough`, `replay` or `taken`.
+    known: &'static str,
+    /// How far a real card may be off.
+    error_bytes: u64,
+}
+
+impl Need {
+    fn of(run: &Run, need: study::Need) -> Need {
+        let error_bytes = run.error_of(need.bytes);
+        Need { bytes: need.bytes, known: need.known.name(), error_bytes }
+    }
+}
+
+#[derive(Serialize)]
+struct Beyond<'a> {
+    need: Option<Need>,
+    allocated_bytes: u64,
+    phase: &'a str,
+    step: u64,
+    raised_by: Option<String>,
+    cause: Option<&'a str>,
+    failure: Option<&'a str>,
+}
+
+impl<'a> Beyond<'a> {
+    fn of(run: &Run, beyond: &'a study::Beyond) -> Beyond<'a> {
+        let raised_by = beyond.raised_by.as_ref().map(crate::explain::by);
+        Beyond {
+            need: beyond.need.map(|need| Need::of(run, need)),
+            allocated_bytes: beyond.peak.bytes,
+            phase: &beyond.peak.phase,
+            step: beyond.peak.step,
+            raised_by: raised_by.map(|by| by.trim_start().to_owned()),
+            cause: beyond.cause.as_ref().map(|(title, _)| title.as_str()),
+            failure: beyond.failure.as_deref(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -80,6 +135,8 @@ struct Gpu<'a> {
     used_bytes: u64,
     context_bytes: u64,
     context_known: &'static str,
+    /// The least and the most that one process was seen to take of such a card beside PyTorch's own memory.
+    context_range_bytes: [u64; 2],
     compute_capability: String,
     /// Whether the script's torch has kernels that run on it.
     has_kernels: Option<bool>,
@@ -98,6 +155,9 @@ struct Software<'a> {
 struct Peak<'a> {
     requested_bytes: u64,
     allocated_bytes: u64,
+    /// Without work areas that PyTorch goes on without; only if there are such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hard_allocated_bytes: Option<u64>,
     reserved_bytes: u64,
     /// All processes together, contexts included.
     device_bytes: u64,
@@ -253,27 +313,34 @@ impl Workspace {
     }
 }
 
-/// The run as JSON, with a line break at the end.
-pub fn json(run: &Run) -> String {
-    let (world, ranks) = run.ranks.as_ref().map(ranks::json).unzip();
-    let report = Report {
-        schema: "fathom.report/1",
-        verdict: run.verdict_name(),
-        exit_code: run.exit_code,
-        headline: headline(run),
-        gpu: run.card.as_ref().map(|card| Gpu {
+impl<'a> Gpu<'a> {
+    fn of(card: &'a gpus::Card, has_kernels: Option<bool>) -> Gpu<'a> {
+        let (major, minor) = card.compute_capability;
+        let range = card.context_range();
+        Gpu {
             name: card.name,
             title: card.shown_title(),
             memory_bytes: card.memory_bytes,
             used_bytes: card.used_bytes,
             context_bytes: card.context_bytes,
             context_known: if card.is_context_assumed() { "assumed" } else { "measured" },
-            compute_capability: format!(
-                "{}.{}",
-                card.compute_capability.0, card.compute_capability.1
-            ),
-            has_kernels: run.has_kernels,
-        }),
+            context_range_bytes: [range.low, range.high],
+            compute_capability: format!("{major}.{minor}"),
+            has_kernels,
+        }
+    }
+}
+
+/// The run as JSON, with a line break at the end.
+pub fn json(run: &Run) -> String {
+    let (world, ranks) = run.ranks.as_ref().map(ranks::json).unzip();
+    let report = Report {
+        schema: "fathom.report/1",
+        verdict: run.verdict_name(),
+        judgement: run.judgement().name(),
+        exit_code: run.exit_code,
+        headline: headline(run),
+        gpu: run.card.as_ref().map(|card| Gpu::of(card, run.has_kernels)),
         software: Software {
             torch: &run.software.torch,
             cuda: &run.software.cuda,
@@ -287,6 +354,8 @@ pub fn json(run: &Run) -> String {
         peak: peak(run),
         processes: run.processes.iter().map(JsonProcess::of).collect(),
         floor_bytes: run.floor_bytes,
+        need: went_through(run).map(|need| Need::of(run, need)),
+        beyond: run.beyond.as_ref().map(|beyond| Beyond::of(run, beyond)),
         body: run.anatomy().map(Body::of).unwrap_or_default(),
         findings: findings(run.findings()),
         answers: answers(&run.answers),
@@ -319,6 +388,8 @@ pub fn json(run: &Run) -> String {
         world,
         ranks: ranks.unwrap_or_default(),
         deferred_frees: run.deferred().as_ref().map(Deferred::of),
+        whole: JsonWhole::of(run),
+        next: &run.next,
         warnings: &run.warnings,
         notes: &run.notes,
     };
@@ -327,12 +398,21 @@ pub fn json(run: &Run) -> String {
     text
 }
 
+/// What a run that ran out or was broken off had by then is no need.
+fn went_through(run: &Run) -> Option<study::Need> {
+    let is_whole = run.out_of_memory.is_none() && run.failure.is_none();
+    run.needed().filter(|_| is_whole)
+}
+
 fn peak(run: &Run) -> Option<Peak<'_>> {
     let anatomy = run.anatomy();
     let cause = anatomy.and_then(|anatomy| anatomy.allocated_peak.raised_by.as_ref());
     run.peak.as_ref().map(|peak| Peak {
         requested_bytes: peak.requested.bytes,
         allocated_bytes: peak.allocated.bytes,
+        hard_allocated_bytes: anatomy
+            .map(|anatomy| anatomy.hard_allocated)
+            .filter(|hard| *hard < peak.allocated.bytes),
         reserved_bytes: peak.reserved.bytes,
         device_bytes: peak.device_bytes,
         process_bytes: peak.process_bytes,

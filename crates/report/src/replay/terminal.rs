@@ -1,6 +1,7 @@
 //! A replay as text: the verdict, one row per settings, the smallest card.
 
 use crate::bytes;
+use crate::explain::at_least;
 use crate::lines::Lines;
 use crate::replay::{Contradiction, Replay, Trial};
 use crate::terminal::Palette;
@@ -76,8 +77,11 @@ fn contradicts(found: &Contradiction) -> String {
     )
 }
 
-fn torch(replay: &Replay) -> &str {
-    if replay.torch.is_empty() { "of unknown version" } else { &replay.torch }
+fn torch(replay: &Replay) -> String {
+    match replay.torch.as_str() {
+        "" => "of unknown version".to_owned(),
+        version => at_least(version),
+    }
 }
 
 /// A header, then one row per settings, numbers right-aligned.
@@ -224,7 +228,7 @@ mod tests {
         assert_eq!(
             lines(&replay),
             [
-                "DIFFERS  9 events of device 0, torch 2.6: first at event 7",
+                "DIFFERS  9 events of device 0, torch 2.6 or newer: first at event 7",
                 "recorded  alloc 0x200 5",
                 "replayed  alloc 0x400"
             ]

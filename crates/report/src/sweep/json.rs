@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Sweep;
 use crate::assumed::word;
-use crate::json::Unfinished;
+use crate::trials::TrialsMirror;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -23,12 +23,8 @@ struct Report<'a> {
     trials: Trials,
     #[serde(skip_serializing_if = "Option::is_none")]
     shard: Option<Shard>,
-    /// What ended the sweep before it was over: points that are `not_run` are not known.
-    unfinished: Option<Unfinished<'a>>,
-    /// Where values were read that nobody knows, if some of what fits rests on them.
-    unknown_places: Option<&'a str>,
-    wall_seconds: f64,
-    notes: &'a [String],
+    #[serde(flatten)]
+    all_trials: TrialsMirror<'a>,
 }
 
 #[derive(Serialize)]
@@ -148,11 +144,8 @@ pub fn json(sweep: &Sweep) -> String {
             rows: sweep.rows(),
             rows_missing: sweep.missing().len(),
         }),
-        trials: Trials { run: sweep.run, remembered: sweep.remembered },
-        unfinished: sweep.unfinished.as_ref().map(Unfinished::of),
-        unknown_places: sweep.unknown_places.as_deref(),
-        wall_seconds: sweep.wall_seconds,
-        notes: &sweep.notes,
+        trials: Trials { run: sweep.trials.run, remembered: sweep.trials.remembered },
+        all_trials: sweep.trials.mirror(),
     };
     serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
 }

@@ -10,7 +10,7 @@ use fit::grid::Point;
 use fit::largest::Largest;
 use fit::scaling::{Fewest, Scaling};
 
-use study::Unfinished;
+use crate::Trials;
 
 pub use json::json;
 pub use terminal::terminal;
@@ -79,18 +79,7 @@ pub struct Sweep {
     pub scaling: Vec<Scaling>,
     /// If several jobs share the rows, which of them this one is.
     pub shard: Option<Shard>,
-    /// Trials that were run.
-    pub run: usize,
-    /// Trials whose answer was remembered.
-    pub remembered: usize,
-    /// What ended the sweep before it was over, if something did.
-    pub unfinished: Option<Unfinished>,
-    /// From start to end.
-    pub wall_seconds: f64,
-    /// Where values were read that nobody knows, if some of what fits rests on them.
-    pub unknown_places: Option<String>,
-    /// What the reader should know.
-    pub notes: Vec<String>,
+    pub trials: Trials,
 }
 
 impl Sweep {

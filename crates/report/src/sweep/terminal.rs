@@ -15,11 +15,11 @@ use study::memory_text;
 /// The whole answer.
 pub fn terminal(sweep: &Sweep, palette: Palette) -> String {
     let mut lines = Lines::default();
-    if let Some(unfinished) = &sweep.unfinished {
+    if let Some(unfinished) = &sweep.trials.unfinished {
         let rest = format!("  {}: what is marked ? was not run", unfinished.how());
         lines.styled(palette.bad, "INTERRUPTED", &rest);
     }
-    if let (Some(rest), None) = (partial(sweep), &sweep.unfinished) {
+    if let (Some(rest), None) = (partial(sweep), &sweep.trials.unfinished) {
         lines.styled(palette.bad, "PARTIAL", &rest);
     }
     for row in &sweep.largest {
@@ -34,12 +34,7 @@ pub fn terminal(sweep: &Sweep, palette: Palette) -> String {
         matrix(sweep, palette, &mut lines);
     }
     super::growth::growth(&sweep.scaling, &mut lines);
-    let trials =
-        format!("{} run, {} remembered, {:.1} s", sweep.run, sweep.remembered, sweep.wall_seconds);
-    lines.section(Style::new(), "trials", [trials]);
-    for note in &sweep.notes {
-        lines.section(Style::new(), "note", note.lines());
-    }
+    sweep.trials.close(&mut lines);
     lines.text()
 }
 
@@ -113,7 +108,7 @@ fn assumed_or_not(
 ) -> (Style, &'static str, String) {
     match is_assumed {
         true => {
-            let condition = condition(sweep.unknown_places.as_deref());
+            let condition = condition(sweep.trials.unknown_places.as_deref());
             (palette.label, word, format!("{rest}, if {condition}"))
         }
         false => (palette.good, word, rest),
@@ -174,7 +169,7 @@ fn matrix(sweep: &Sweep, palette: Palette, lines: &mut Lines) {
             "~ predicted by a law that other runs follow; one such point per row was run to check it",
         );
     }
-    if let Some(places) = &sweep.unknown_places {
+    if let Some(places) = &sweep.trials.unknown_places {
         lines.add(&legend(places));
     }
 }

@@ -26,7 +26,7 @@ def apply(options, outcome):
         batch_keys.install(parts, outcome),
         replace(outcome, torch.autograd, "backward", lambda inner: scaled(inner, parts)),
         at_optimizer(outcome, lambda optimizer: gate(optimizer, passes, outcome)),
-        at_first_call(outcome, lambda modules: warn(modules, outcome)),
+        at_first_call(outcome, lambda modules, _: warn(modules, outcome)),
     ]
     return lambda: [inverse() for inverse in undo]
 

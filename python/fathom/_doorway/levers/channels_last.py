@@ -9,18 +9,15 @@ ABSENT = "the model has no 2-d convolution"
 
 
 def apply(options, outcome):
-    undo = []
-
-    def act(modules):
+    def act(modules, changes):
         for path, module in modules.items():
             if type(module) is torch.nn.Conv2d and module.weight.dim() == 4:
                 module.to(memory_format=torch.channels_last)
-                undo.append(module.register_forward_pre_hook(outcome.party.callback(as_channels_last)).remove)
-                undo.append(lambda module=module: module.to(memory_format=torch.contiguous_format))
+                hook = module.register_forward_pre_hook(outcome.party.callback(as_channels_last))
+                changes.note(module, lambda module, hook=hook: (hook.remove(), module.to(memory_format=torch.contiguous_format)))
                 outcome.took(path)
 
-    first = at_first_call(outcome, act)
-    return lambda: (first(), [inverse() for inverse in undo])
+    return at_first_call(outcome, act)
 
 
 def as_channels_last(module, args):

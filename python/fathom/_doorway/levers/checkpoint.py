@@ -20,33 +20,24 @@ ABSENT = "none of the named modules was called with gradients"
 
 
 def apply(options, outcome):
-    changed, norms = [], {}
-
-    def act(modules):
+    def act(modules, changes):
+        norms = {}
         for path in options["modules"]:
             module = modules.get(path)
             if module is None:
                 outcome.reason = f"there is no module `{path}`"
                 continue
-            changed.append(module)
+            changes.note(module, lambda module: vars(module).pop("forward", None))
             norms.update({norm: norm.momentum for norm in module.modules() if is_updated(norm)})
             note = functools.partial(outcome.took, path, of_class(module))
             module.forward = outcome.party.replacing(module.forward, functools.partial(recomputed, note=note), path)
 
         for norm, momentum in norms.items():
+            changes.note(norm, lambda norm, momentum=momentum: setattr(norm, "momentum", momentum))
             norm.momentum = 1 - (1 - momentum) ** 0.5
             outcome.meets_batch_norm = True
 
-    undo = at_first_call(outcome, act)
-
-    def inverse():
-        undo()
-        for module in changed:
-            module.__dict__.pop("forward", None)
-        for norm, momentum in norms.items():
-            norm.momentum = momentum
-
-    return inverse
+    return at_first_call(outcome, act)
 
 
 def is_updated(module):

@@ -7,9 +7,7 @@ ABSENT = "none of the named modules has parameters to train"
 
 
 def apply(options, outcome):
-    frozen = []
-
-    def act(modules):
+    def act(modules, changes):
         for path in options["modules"]:
             if path not in modules:
                 outcome.reason = f"there is no module `{path}`"
@@ -17,8 +15,11 @@ def apply(options, outcome):
             for parameter in modules[path].parameters():
                 if parameter.requires_grad:
                     parameter.requires_grad_(False)
-                    frozen.append(parameter)
+                    changes.note(parameter, train)
                     outcome.took(path)
 
-    first = at_first_call(outcome, act)
-    return lambda: (first(), [parameter.requires_grad_(True) for parameter in frozen])
+    return at_first_call(outcome, act)
+
+
+def train(parameter):
+    parameter.requires_grad_(True)

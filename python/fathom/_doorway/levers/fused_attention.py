@@ -9,9 +9,7 @@ ABSENT = "no attention of torch.nn, transformers, timm or diffusers keeps the ma
 
 
 def apply(options, outcome):
-    undo = []
-
-    def act(modules):
+    def act(modules, changes):
         for path, module in modules.items():
             if not module.training:
                 continue
@@ -20,11 +18,10 @@ def apply(options, outcome):
                 if inverse is not None:
                     outcome.took(path)
                     outcome.change = "\n".join(dict.fromkeys([*(outcome.change or "").splitlines(), change]))
-                    undo.append(inverse)
+                    changes.note(module, inverse)
                     break
 
-    first = at_first_call(outcome, act)
-    return lambda: (first(), [inverse() for inverse in undo])
+    return at_first_call(outcome, act)
 
 
 def of_torch(module, party):
@@ -39,14 +36,14 @@ def of_torch(module, party):
         return forward
 
     module.forward = party.replacing(module.forward, make, "attention")
-    return lambda: vars(module).pop("forward", None)
+    return lambda module: vars(module).pop("forward", None)
 
 
 def of_timm(module, _):
     if getattr(module, "fused_attn", None) is not False:
         return None
     module.fused_attn = True
-    return lambda: setattr(module, "fused_attn", False)
+    return lambda module: setattr(module, "fused_attn", False)
 
 
 def of_transformers(module, _):
@@ -54,7 +51,7 @@ def of_transformers(module, _):
     if getattr(config, "_attn_implementation", None) != "eager" or not getattr(module, "_supports_sdpa", False):
         return None
     config._attn_implementation = "sdpa"
-    return lambda: setattr(config, "_attn_implementation", "eager")
+    return lambda module: setattr(module.config, "_attn_implementation", "eager")
 
 
 def of_diffusers(module, _):
@@ -64,7 +61,7 @@ def of_diffusers(module, _):
     from diffusers.models.attention_processor import AttnProcessor2_0
 
     module.set_processor(AttnProcessor2_0())
-    return lambda: module.set_processor(processor)
+    return lambda module: module.set_processor(processor)
 
 
 LIBRARIES = {

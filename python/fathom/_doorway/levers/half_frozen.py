@@ -9,9 +9,7 @@ ABSENT = "no model is wholly frozen and in float32"
 
 
 def apply(options, outcome):
-    undo = []
-
-    def act(modules):
+    def act(modules, changes):
         roots = [(path, module) for path, module in modules.items() if is_frozen(module)]
         inner = {id(part) for _, module in roots for part in module.children()}
         for path, module in roots:
@@ -21,11 +19,10 @@ def apply(options, outcome):
                     module.register_forward_pre_hook(outcome.party.callback(halved), with_kwargs=True),
                     module.register_forward_hook(outcome.party.callback(restored)),
                 ]
-                undo.append(lambda module=module, hooks=hooks: (module.float(), [hook.remove() for hook in hooks]))
+                changes.note(module, lambda module, hooks=hooks: (module.float(), [hook.remove() for hook in hooks]))
                 outcome.took(path)
 
-    first = at_first_call(outcome, act)
-    return lambda: (first(), [inverse() for inverse in undo])
+    return at_first_call(outcome, act)
 
 
 def is_frozen(module):

@@ -1,6 +1,7 @@
 """Moments of a script at which levers act: the first call of a model, the making of an optimizer, a forward pass."""
 
 import threading
+import weakref
 
 import torch
 
@@ -12,16 +13,36 @@ def replace(outcome, owner, name, make):
     return outcome.party.instead(owner, name, make)
 
 
+class Changes:
+    """What a lever has changed, and the way back. Nothing of it is held: a script that drops its model gets the memory
+    back with a lever as without one."""
+
+    def __init__(self):
+        self.made = []
+
+    def note(self, changed, inverse):
+        """`inverse(changed)` is the way back, if that is still there then."""
+        self.made.append((weakref.ref(changed), inverse))
+
+    def undo(self):
+        while self.made:
+            reference, inverse = self.made.pop()
+            changed = reference()
+            if changed is not None:
+                inverse(changed)
+
+
 def at_first_call(outcome, act):
-    """`act({path: module})` before any module is called, once; paths as the recorder gives them."""
-    done = []
+    """`act({path: module}, changes)` before any module is called, once; paths as the recorder gives them. Gives what undoes
+    the changes."""
+    waiting, changes = [act], Changes()
 
     def first(*_):
-        if not done:
-            done.append(True)
-            act(by_path())
+        if waiting:
+            waiting.pop()(by_path(), changes)
 
-    return outcome.party.around(torch.nn.Module, "__call__", before=first)
+    undo = outcome.party.around(torch.nn.Module, "__call__", before=first)
+    return lambda: (undo(), changes.undo())
 
 
 def by_path():

@@ -58,7 +58,7 @@ class Backward:
 
     def before_backward(self, roots, handles):
         nodes = list(dict.fromkeys(graph.root_nodes(roots)))
-        trained = self.recorder.names.trained()
+        trained = [*self.recorder.names.trained(), *self.recorder.watch.leaves()]
         look = self.recorder.facts.convolution
         self.recorder.note_taker.begin_backward(nodes, trained, self.bounds(), handles, look)
 
@@ -68,7 +68,11 @@ class Backward:
         if self.party.is_over:
             return
         names = self.recorder.names
-        self.recorder.note_taker.gradients(names.trained(names.own_optimizers()), names.of_parameter)
+        leaves = self.recorder.watch.leaves()
+        if leaves and not names.of_parameter:
+            list(names.of_modules())  # finds names
+        trained = [*names.trained(names.own_optimizers()), *leaves]
+        self.recorder.note_taker.gradients(trained, names.of_parameter)
 
     def note_living(self, with_holders):
         """Graphs that are alive outside of a backward pass: before it, or because something still holds them."""

@@ -39,6 +39,7 @@ class Facts:
         self.modules = modules
         self.of_kind = {}  # kind -> {value: None}, in order
         self.asked = set()  # modules whose arguments were looked at
+        self.caches = None  # see caches.py
         self.evaluated = None  # a model called in evaluation mode with gradients; unless a backward pass follows
 
     def add(self, kind, value):
@@ -115,6 +116,9 @@ class Facts:
             shape = "x".join(map(str, reversed(sizes)))
             self.add("outer", f"module={self.modules.paths[module] or '-'} operator={func.__name__} shape={shape}")
 
+    def joined(self, module, _, args, kwargs):
+        self.caches.joined(module, args, kwargs)
+
     def distances(self, module, func, args, kwargs):
         """`cdist(one, other)`: as many numbers as there are pairs."""
         if len(args) > 1:
@@ -136,6 +140,11 @@ class Facts:
         parts = result if isinstance(result, (tuple, list)) else (result,)
         if any(isinstance(part, torch.Tensor) and part.requires_grad for part in parts):
             self.evaluated = self.modules.paths[number]
+
+    def trains(self):
+        """A backward pass came after all: what was called was not evaluated."""
+        self.evaluated = None
+        self.of_kind.pop("evaluated_with_grad", None)
 
     def backward_begins(self, keeps_graph, makes_graph, where):
         """A graph of the graph needs it kept; else somebody asked for that."""
@@ -218,4 +227,5 @@ LOOKS = {
     torch.nn.functional.one_hot: Facts.one_hot,
     torch._C._VariableFunctions.cdist: Facts.distances,
     torch.cdist: Facts.distances,
+    **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), Facts.joined),
 }

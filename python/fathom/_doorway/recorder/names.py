@@ -35,6 +35,7 @@ class Names:
         self.optimizers = optimizers  # weakly held
         self.own_optimizers = own_optimizers  # of this thread, if several train
         self.of_parameter = {}  # id -> name
+        self.caches = None  # see caches.py
 
     # -- what is where ----------------------------------------------------------------------------
 
@@ -56,7 +57,10 @@ class Names:
                 self.of_parameter[id(parameter)] = prefix + name
                 yield "model_copies" if is_copy else "weights", prefix + name, parameter
             for name, buffer in root.named_buffers():
-                yield "model_copies" if is_copy else "buffers", prefix + name, buffer
+                kind = "kv_cache" if self.caches.is_cache(name, buffer) else "buffers"
+                yield "model_copies" if is_copy else kind, prefix + name, buffer
+            for path, module in root.named_modules():
+                yield from self.caches.of_module(prefix, path, module)
 
     def of_optimizers(self):
         """Parameters that no module has, and the state of each parameter."""

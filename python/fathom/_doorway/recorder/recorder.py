@@ -23,6 +23,7 @@ from ..texts import as_json
 from . import event_serials, history
 from .areas import Areas, layout
 from .backward import Backward
+from .caches import Caches
 from .facts import LOOKS, Facts, may_enlarge
 from .names import FACTORIES, Names, arguments
 
@@ -55,6 +56,7 @@ class Recorder:
             self.total[device], self.context[device] = total_and_context(device)
         self.backward = Backward(self)
         self.areas = Areas(self)
+        self.names.caches = self.facts.caches = Caches(self)
         self.note_taker.step_out()
 
     # -- parts of the script ------------------------------------------------------------------------
@@ -71,6 +73,25 @@ class Recorder:
         owner, name = torch.nn.Module, "__call__"
         ours = native.ModuleCall(self.party.native, getattr(owner, name), self.note_taker, self)
         self.party.put(owner, name, ours)
+        self.watch_moves()
+
+    def watch_moves(self):
+        """A model that is cast or moved on has other parameters then: what they were before is named while it is there."""
+        depth = threading.local()
+
+        def begin(args, _):
+            depth.now = getattr(depth, "now", 0) + 1
+            if depth.now == 1:  # it goes on with the modules in this one
+                self.note_parameters(args[0])
+
+        def end(*_):
+            depth.now -= 1
+
+        self.party.around(torch.nn.Module, "_apply", begin, end)
+
+    @guarded
+    def note_parameters(self, module):
+        self.note_taker.all(("weights", name, parameter) for name, parameter in module.named_parameters())
 
     @guarded
     def enter_model(self, args, kwargs):
@@ -79,8 +100,11 @@ class Recorder:
         module, *given = args
         self.modules.number(module)
         self.facts.settle()
-        self.watch.model_called(module)
+        self.watch.model_called(module, given, kwargs or {})
+        if self.parameters is None and self.watch.inference is not None:
+            self.count_parameters()
         if self.note_taker.count() > PATIENCE:
+            self.watch.measure(self.watch.running())  # what is written has its phase by then
             self.drain()
         for name, tensor in arguments(given, kwargs or {}):
             if tensor.is_cuda and not is_made(tensor) and not isinstance(tensor, torch.nn.Parameter):
@@ -89,7 +113,9 @@ class Recorder:
 
     @guarded
     def leave_model(self, number, result):
-        if self.watch.is_evaluating and torch.is_grad_enabled():
+        if self.watch.inference is not None:
+            self.watch.inference.model_returned(result)
+        if torch.is_grad_enabled() and (self.watch.is_evaluating or self.watch.inference is not None):
             self.facts.model_evaluated(number, result)
 
     @guarded
@@ -130,7 +156,27 @@ class Recorder:
             is_alone = len(self.watch.own_optimizers()) == len(self.watch.optimizers)
             self.note_everything(with_copies=is_early and is_alone)
 
+    @guarded
+    def end_round(self, is_early):
+        """The same where no optimizer steps."""
+        if is_early:
+            self.facts.look()
+            self.count_parameters()
+        self.note_taker.forget_outputs()
+        self.drain()
+        if is_early or self.note_taker.unnamed() > UNNAMED * allocated():
+            self.note_everything(with_copies=False)
+
+    def count_parameters(self):
+        """Where no optimizer says which they are: the most that were there at once."""
+        found = self.names.counts()
+        if self.parameters is None or found["total"] > self.parameters["total"]:
+            self.parameters = found
+
     def note_unused(self, optimizer):
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            self.unused[id(optimizer)] = 0  # its gradients may be gone by now
+            return
         unused = self.names.unused(optimizer)
         self.unused[id(optimizer)] = sum(elements(parameter) for _, parameter in unused)
         for name, _ in unused:
@@ -209,7 +255,9 @@ class Recorder:
         segments = self.drain(is_last=True)
         if segments is None:
             return
-        parameters = self.parameters or self.names.counts()
+        if self.parameters is None or not self.unused:
+            self.count_parameters()
+        parameters = self.parameters
         parameters["unused"] = sum(self.unused.values())
         self.facts.settle()
         kept, outputs = self.note_taker.saved()

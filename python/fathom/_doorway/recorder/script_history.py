@@ -10,7 +10,7 @@ import pickle
 
 import torch
 
-from .. import border
+from .. import border, native
 from ..file_owner import is_ours
 
 # What PyTorch keeps if only the state is wanted.
@@ -126,8 +126,7 @@ class ScriptHistory:
 
     def cleaned(self, event):
         event = dict(event)
-        if "user_metadata" in event and event["action"] != "annotate":
-            event["user_metadata"] = self.history.note_taker.own_text(event["user_metadata"])
+        hide_text(event)
         for key in FRAMES:
             if key in event:
                 event[key] = without_ours(event[key])
@@ -165,18 +164,28 @@ class ScriptHistory:
         return without_ours(frames) if frames is not None and (True, address) in self.framed else None
 
 
-def hide_frames(party):
-    """Where nothing is recorded, the script's history is its own but for frames of ours."""
+def hide_ours(party):
+    """Where nothing is recorded, the script's history is its own but for frames of ours, and for texts that a recording
+    which broke off has left in autograd's threads."""
 
     def hidden(snapshot):
         blocks = [block for segment in snapshot["segments"] for block in (segment, *segment["blocks"])]
-        for place in (*blocks, *(event for trace in snapshot["device_traces"] for event in trace)):
+        events = [event for trace in snapshot["device_traces"] for event in trace]
+        for place in (*blocks, *events):
             for key in FRAMES:
                 if key in place:
                     place[key] = without_ours(place[key])
+        for event in events:
+            hide_text(event)
         return snapshot
 
     party.instead(torch._C, "_cuda_memorySnapshot", lambda inner: lambda *args: hidden(inner(*args)))
+
+
+def hide_text(event):
+    """Of the text of an event, only what the script has set stays."""
+    if "user_metadata" in event and event["action"] != "annotate":
+        event["user_metadata"] = native.NoteTaker.own_text(event["user_metadata"])
 
 
 def without_ours(frames):

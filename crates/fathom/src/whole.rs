@@ -1,0 +1,165 @@
+//! Runs a shortened training after the plain run of the first steps: its epochs end after a few batches, so that
+//! evaluation, checkpoints and what follows them are seen.
+//!
+//! It reaches code that saves, and what it would save is not real: `python/fathom/_doorway/whole` has the kernel refuse
+//! every write outside of the trial's own folder before the script begins, or does not begin.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use contract::files::UNCONFINED_FILE;
+use study::{Run, Verdict, Whole, WholeCame};
+
+use crate::bound;
+use crate::need::Again;
+use crate::outcome;
+use crate::session;
+use crate::settings::Settings;
+
+/// Steps after which enough was seen: validations every 50 and every 100 steps are among them.
+const STEPS: u64 = 110;
+
+/// Epochs that are waited for: what follows the first is seen again with all that it left behind.
+const EPOCHS: u64 = 2;
+
+/// Steps of an epoch: two show the optimizer with its state; where steps are quick, a validation every 50 is seen.
+const SHORTEST: u64 = 2;
+const LONGEST: u64 = 52;
+
+/// Seconds that an epoch may take, and how long all of it may, at least and beside the plain run.
+const EPOCH_SECONDS: f64 = 3.0;
+const SECONDS: f64 = 8.0;
+const TIMES: f64 = 1.5;
+
+/// How a training is shortened.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ShortForm {
+    /// Batches of an epoch.
+    batches: u64,
+    /// Steps after which it may end; 0 lets the script end by itself.
+    steps: u64,
+    /// Epochs that it is given before.
+    epochs: u64,
+    /// Seconds after which it may end; 0 does not count them.
+    seconds: f64,
+    /// Seconds after which it is given up.
+    pub(crate) patience: u64,
+}
+
+impl ShortForm {
+    /// For a script that makes so many backward passes in a step, which takes so many seconds.
+    fn of((passes, step_seconds): (u64, f64), plain_seconds: f64) -> ShortForm {
+        let quick = (EPOCH_SECONDS / step_seconds.max(0.001)) as u64;
+        let seconds = (TIMES * plain_seconds).max(SECONDS);
+        ShortForm {
+            batches: quick.clamp(SHORTEST, LONGEST) * passes,
+            steps: STEPS,
+            epochs: EPOCHS,
+            seconds,
+            patience: (4.0 * seconds + plain_seconds).ceil() as u64,
+        }
+    }
+
+    /// The same, as far as the peak: to find the need, nothing more is wanted.
+    fn up_to_peak(&self, run: &Run) -> ShortForm {
+        let last = run.peak.as_ref().map_or(0, |peak| peak.reserved.step.max(peak.allocated.step));
+        let steps = match last < run.steps {
+            true => last + 1,
+            false if run.stopped => run.steps,
+            // What comes after the last step is there if the script ends by itself.
+            false => 0,
+        };
+        ShortForm { steps, epochs: 0, seconds: 0.0, ..self.clone() }
+    }
+
+    /// As the doorway reads it.
+    pub(crate) fn json(&self) -> String {
+        let ShortForm { batches, steps, epochs, seconds, .. } = self;
+        format!(
+            r#"{{"batches": {batches}, "steps": {steps}, "epochs": {epochs}, "seconds": {seconds:.1}}}"#
+        )
+    }
+}
+
+/// Whether there is more to see than the plain run saw.
+pub(crate) fn is_wanted(run: &Run, settings: &Settings) -> bool {
+    settings.whole
+        && settings.record
+        && settings.steps != 0
+        && settings.place.is_none()
+        && run.stopped
+        && run.verdict == Verdict::Fits
+        && run.peak.is_some()
+        && session::ending().is_none()
+}
+
+/// Runs the shortened training beside the plain run, whose files lie in `plain`. If it needs more, it takes the plain
+/// run's place, and the folder of its files is given; else the plain run says what was seen besides.
+pub(crate) fn see(again: &mut Again, run: &mut Run, plain: &Path) -> Result<Option<PathBuf>> {
+    let Some(pace) = outcome::pace(plain) else { return Ok(None) };
+    let form = ShortForm::of(pace, run.wall_seconds);
+    let (folder, mut short) = again.run_short(&form)?;
+    if session::ending().is_some() {
+        return Ok(None);
+    }
+    let came = came(&folder, &short);
+    let mut whole = Whole::of(run, &short, came);
+    (whole.batches, whole.refused) = outcome::iterated(&folder);
+    let needs_more = || {
+        let taken =
+            |run: &Run| run.peak.as_ref().map(|peak| (peak.device_bytes, peak.allocated.bytes));
+        let (of_short, of_plain) = (taken(&short), taken(run));
+        of_short.zip(of_plain).is_some_and(|(short, plain)| plain.0 < short.0 || plain.1 < short.1)
+    };
+    whole.is_reported = match whole.came {
+        WholeCame::Through => needs_more(),
+        WholeCame::RanOut => true,
+        WholeCame::Failed(_) | WholeCame::NotRun(_) => false,
+    };
+    if !whole.is_reported {
+        run.whole = Some(whole);
+        return Ok(None);
+    }
+    if bound::is_open(&short, again.settings()) {
+        short.most = again.most_of_short(&form, (&short, &folder))?;
+    }
+    again.shorten(form.up_to_peak(&short));
+    (short.budget_bytes, short.whole) = (run.budget_bytes, Some(whole));
+    short.judge_by_budget();
+    *run = short;
+    Ok(Some(folder))
+}
+
+/// How far it came, by what it left.
+fn came(folder: &Path, short: &Run) -> WholeCame {
+    if let Ok(why) = fs::read_to_string(folder.join(UNCONFINED_FILE)) {
+        return WholeCame::NotRun(format!(
+            "this machine cannot keep it from writing over your files (Landlock of Linux 6.2 or newer: {})",
+            why.trim()
+        ));
+    }
+    match short.verdict {
+        Verdict::Fits | Verdict::Grew => WholeCame::Through,
+        Verdict::DoesNotFit if short.out_of_memory.is_some() => WholeCame::RanOut,
+        _ if short.peak.is_none() && short.wall_seconds == 0.0 => WholeCame::NotRun(
+            "only `python script.py`, `python -m module` and `python -c code` can be shortened"
+                .to_owned(),
+        ),
+        _ => WholeCame::Failed(short.failure.clone().unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_has_two_steps_at_least_and_more_where_they_are_quick() {
+        assert_eq!(ShortForm::of((1, 10.0), 30.0).batches, 2);
+        assert_eq!(ShortForm::of((4, 10.0), 30.0).batches, 8, "gradients are accumulated");
+        assert_eq!(ShortForm::of((1, 0.0), 5.0).batches, LONGEST);
+        assert_eq!(ShortForm::of((1, 0.0), 5.0).seconds, SECONDS);
+        assert_eq!(ShortForm::of((1, 0.3), 20.0).seconds, 30.0);
+    }
+}

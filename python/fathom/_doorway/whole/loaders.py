@@ -1,0 +1,208 @@
+"""Makes an epoch short: a pass over a DataLoader ends after so many batches, and its length says so.
+
+The last batch of a pass is the largest one that was found, where sizes vary: by then the optimizer has its state, which is
+when a large batch hurts.
+"""
+
+import random
+import sys
+import time
+import weakref
+
+import torch
+from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from ... import contract
+from .. import border
+from ..card_memory import allocated
+from .sizes import Sizes
+
+LOADERS = border.Party("data loaders may not be shortened")
+
+# Batches of a loader whose sizes are looked at before it gives the first, and the seconds that this may take.
+LOOKED_AT, SECONDS = 32, 3.0
+
+# Batches of a pass without gradients: enough to see whether each leaves something behind.
+EVALUATED = 4
+
+
+class Known:
+    """What is known of one loader."""
+
+    def __init__(self, loader, length):
+        self.length = length  # batches of a pass, as the script has it; None if it does not say so
+        self.is_stream = isinstance(loader.dataset, IterableDataset)
+        self.sizes = Sizes()
+        self.is_evaluation = False
+        self.given = self.passes = self.grows = 0
+        self.was_largest_given = False
+
+
+class Pass:
+    """One iteration over a loader."""
+
+    def __init__(self, known):
+        self.known = known
+        self.given = 0
+        self.memory = []  # allocated before each batch
+        self.is_over = False
+
+    def note_memory(self):
+        if torch.cuda.is_initialized():
+            self.memory.append(allocated())
+
+    def end(self):
+        if self.is_over:
+            return
+        self.is_over = True
+        self.known.passes += 1
+        if self.known.is_evaluation:
+            self.note_memory()
+            # The first batch also makes what the next ones use again.
+            grown = [after - before for before, after in zip(self.memory[1:], self.memory[2:], strict=False)]
+            self.known.grows = max(self.known.grows, min(grown)) if len(grown) > 1 and min(grown) > 0 else self.known.grows
+
+
+class Loaders:
+    def __init__(self, batches):
+        self.batches = batches
+        self.known = weakref.WeakKeyDictionary()  # by loader
+        self.passes = weakref.WeakKeyDictionary()  # by iterator
+        self.all = []  # what is known outlives its loader
+        self.seconds = SECONDS
+
+    def install(self):
+        LOADERS.instead(DataLoader, "__len__", self.length)
+        LOADERS.instead(DataLoader, "__iter__", self.iterate)
+        LOADERS.instead(_BaseDataLoaderIter, "__next__", self.give)
+
+    def epochs(self):
+        """Passes of the loader that trains, to their end; `None` if nothing was read from a loader."""
+        training = [known for known in self.all if not known.is_evaluation and known.given]
+        return max((known.passes for known in training), default=None)
+
+    def length(self, theirs):
+        return lambda loader: min(theirs(loader), self.batches)
+
+    def iterate(self, theirs):
+        def call(loader):
+            known = self.known.get(loader) or LOADERS.contain("a look at a loader", self.look_at, loader)
+            iterator = theirs(loader)
+            if known is not None:
+                self.passes[iterator] = Pass(known)
+            return iterator
+
+        return call
+
+    def look_at(self, loader):
+        """Looks through the first batches of a loader, before the script gets one. Random numbers stay where they were."""
+        known = self.known[loader] = Known(loader, true_length(loader))
+        self.all.append(known)
+        if known.is_stream or (known.length is not None and known.length <= 1):
+            return known
+        chance = Chance(loader)
+        begun = time.monotonic()
+        try:
+            iterator = loader._get_iterator()
+            while known.sizes.looked_at < LOOKED_AT and time.monotonic() - begun < self.seconds:
+                batch = next(iterator)
+                # The last one is often a smaller rest.
+                if known.sizes.looked_at + 1 != known.length or known.length <= 2:
+                    known.sizes.look(batch)
+                if known.sizes.is_on_card:
+                    break
+        except StopIteration:
+            pass
+        except Exception as error:  # the script meets it in its own way
+            border.keep_theirs(error)
+        finally:
+            iterator = batch = None  # workers end here
+            chance.restore(loader)
+        self.seconds = max(0.5, self.seconds - (time.monotonic() - begun))
+        return known
+
+    def give(self, theirs):
+        def call(iterator):
+            now = self.passes.get(iterator)
+            if now is None:
+                return theirs(iterator)
+            known = now.known
+            known.is_evaluation = not torch.is_grad_enabled()
+            limit = min(EVALUATED, self.batches) if known.is_evaluation else self.batches
+            if now.given >= limit:
+                now.end()
+                raise border.of_script(StopIteration())
+            if known.is_evaluation:
+                now.note_memory()
+            batch = self.largest(now, limit)
+            if batch is None:
+                try:
+                    batch = theirs(iterator)
+                except StopIteration:
+                    now.end()
+                    raise
+                if known.is_stream:
+                    known.sizes.look(batch)
+            now.given += 1
+            known.given = max(known.given, now.given)
+            return batch
+
+        return call
+
+    def largest(self, now, limit):
+        """For the last place of a pass that would not come to it by itself."""
+        known = now.known
+        is_short = known.length is not None and known.length <= limit
+        if is_short or now.given != limit - 1 or known.sizes.batch is None or known.sizes.varying() is None:
+            return None
+        batch = LOADERS.contain("the largest batch", known.sizes.copy)
+        known.was_largest_given = batch is not None
+        return batch
+
+    def facts(self):
+        return [facts(known) for known in self.all if known.given]
+
+
+def facts(known):
+    place, smallest, largest = known.sizes.varying() or (None, (), ())
+    return contract.loader(
+        is_evaluation=known.is_evaluation,
+        batches=known.length,
+        given=known.given,
+        passes=known.passes,
+        looked_at=known.sizes.looked_at,
+        varies=place,
+        smallest=list(smallest),
+        largest=list(largest),
+        was_largest_given=known.was_largest_given or (known.length is not None and known.given >= known.length),
+        grows_bytes=known.grows,
+    )
+
+
+def true_length(loader):
+    """Batches of a pass; `None` if the script does not say."""
+    try:
+        if isinstance(loader.dataset, IterableDataset):
+            return None
+        return len(loader._index_sampler)
+    except (TypeError, NotImplementedError, AttributeError):
+        return None
+
+
+class Chance:
+    """Where random numbers are."""
+
+    def __init__(self, loader):
+        self.torch, self.python = torch.get_rng_state(), random.getstate()
+        self.own = loader.generator.get_state() if loader.generator is not None else None
+        numpy = sys.modules.get("numpy")
+        self.numpy = numpy.random.get_state() if numpy is not None else None
+
+    def restore(self, loader):
+        torch.set_rng_state(self.torch)
+        random.setstate(self.python)
+        if self.own is not None:
+            loader.generator.set_state(self.own)
+        if self.numpy is not None:
+            sys.modules["numpy"].random.set_state(self.numpy)
