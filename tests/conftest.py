@@ -100,12 +100,16 @@ class Fathom:
         """Where the files of a shared run are, of a script or of a case study."""
         return self.folder / f"run-{name.replace('/', '-')}"
 
-    def inside(self, version):
-        """tests/on_phantom with one torch."""
+    def inside(self, version, *paths):
+        """Tests of tests/on_phantom with one torch."""
         # Short tracebacks: pytest would print arguments, and these may be tensors as large as the card.
-        inner = ("-m", "pytest", "tests/on_phantom", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfEX")
-        flags = ("--steps", "0", "--gpu", "rtx3090", "--timeout", "400", "--record", "off", "--assume", "least")
-        return self(PYTHONS[version], *inner, flags=flags, env={"PYTHONDONTWRITEBYTECODE": "1"}, timeout=420)
+        inner = ("-m", "pytest", *paths, "-q", "-p", "no:cacheprovider", "--tb=short", "-rfEX")
+        flags = ("--steps", "0", "--gpu", "rtx3090", "--timeout", "600", "--record", "off", "--assume", "least")
+        return self(PYTHONS[version], *inner, flags=flags, env={"PYTHONDONTWRITEBYTECODE": "1"}, timeout=620)
+
+    def whole(self, name, *arguments):
+        """A script of tests/scripts to its end."""
+        return self.script(name, *arguments, flags=("--steps", "0"))
 
     def code(self, text, gpu="rtx3090", flags=(), arguments=(), **options):
         """`python -c TEXT ARGUMENTS…` with the default Python."""
@@ -131,8 +135,25 @@ class Shared:
         return self.done[key]
 
 
+MARKERS = {
+    "matrix": "what another test checks, too, with one more script, setting or moment: `make test-matrix`",
+    "torches": "what is checked with the default torch, too, and takes long: `make test-torches`",
+}
+
+
+def pytest_configure(config):
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def sampled(values, sample):
+    """Parameters of a test: of all values these are tried in `make test`, the others in `make test-matrix`."""
+    assert set(sample) <= set(values), "a sample of what is not there"
+    return [value if value in sample else pytest.param(value, marks=pytest.mark.matrix) for value in values]
+
+
 # Files that take longest: begun first, no worker is left alone with one of them at the end.
-LONG = ["test_scripts", "test_on_phantom", "test_ranks", "test_anatomy", "test_sweep", "test_run", "test_fit_cases", "test_fit"]
+LONG = ["test_hangs", "test_ranks", "test_on_phantom", "test_jobs", "test_run", "test_scripts", "test_anatomy", "test_fit"]
 
 
 def pytest_collection_modifyitems(items):
@@ -149,7 +170,9 @@ def environment(changes=None):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(ours) or name == "FATHOM_CACHE"}
     for name in ("PYTHONPATH", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         clean.pop(name, None)
-    clean.update(changes or {})
+    # On two cores that are busy, torch's threads would mostly wait for each other, at full speed. A second and a third run
+    # of every script would take the tests twice as long: test_need.py and test_whole.py ask for them.
+    clean = {"OMP_NUM_THREADS": "1", "FATHOM_VERIFY": "off", "FATHOM_WHOLE_RUN": "off", **clean, **(changes or {})}
     return {name: str(value) for name, value in clean.items() if value is not None}
 
 
@@ -174,9 +197,9 @@ def fathom(reports):
 
 @pytest.fixture(scope="session")
 def shared(fathom, reports):
-    """`shared("script", NAME)`, `shared("case", CASE/NAME)`, `shared("inside", VERSION)`: the report and the finished process."""
+    """`shared("script", NAME)`, `shared("whole", NAME, …)`, `shared("case", CASE/NAME)`: the report and the finished process."""
 
-    def run(kind, name):
-        return {"script": fathom.trains, "inside": fathom.inside, "case": fathom.case}[kind](name)
+    def run(kind, *words):
+        return {"script": fathom.trains, "whole": fathom.whole, "case": fathom.case}[kind](*words)
 
     return Shared(run, reports)

@@ -140,3 +140,17 @@ def at(page, x=0.5, y=0.5):
         "(({left, head, plotWidth, plotHeight}) => ({left, head, plotWidth, plotHeight}))(fathom.timeline.scale)"
     )
     return box["x"] + scale["left"] + x * scale["plotWidth"], box["y"] + scale["head"] + y * scale["plotHeight"]
+
+
+def brushed(page, first, last):
+    """The panel of a range that is drawn with Shift, between two places in shares of the plot."""
+    y = at(page)[1]
+    page.mouse.move(at(page, first)[0], y)
+    page.keyboard.down("Shift")
+    page.mouse.down()
+    page.mouse.move(at(page, last)[0], y, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    panel = page.locator("#range")
+    panel.wait_for(state="visible")
+    return panel

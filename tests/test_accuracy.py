@@ -107,7 +107,7 @@ def test_what_was_on_the_card_before_is_taken_off():
     [
         # 532 MiB more if nobody tells cuBLAS anything: a workspace comes to lie in a large block.
         ("T5-small", "AdamW", 35, "end", 7_302_283_264, -18),
-        ("ConvNeXtTiny", "RMSprop", 300, "before-backward", 4_840_226_816, -26),
+        pytest.param("ConvNeXtTiny", "RMSprop", 300, "before-backward", 4_840_226_816, -26, marks=pytest.mark.matrix),
     ],
 )
 def test_a_run_of_a_real_card_to_the_mebibyte(fathom, model, optimizer, batch, zero_grad, truth, off):

@@ -1,7 +1,7 @@
 """The case studies: their READMEs say what was measured, what was measured is still so, and it shows what it should.
 
-`make cases` measures anew (examples/cases.py). Here one cheap run of each case is repeated and compared to the byte; all
-other tests read examples/<case>/measured.json.
+`make cases` measures anew (examples/cases.py). Here one cheap run of each case is repeated and compared to the byte, in
+`make test` of two of them; all other tests read examples/<case>/measured.json.
 """
 
 import json
@@ -10,7 +10,7 @@ import sys
 
 import cases
 import pytest
-from conftest import ROOT
+from conftest import ROOT, sampled
 
 EXAMPLES = ROOT / "examples"
 
@@ -19,6 +19,8 @@ GIB, MIB = 2**30, 2**20
 REPEATED = {
     "uni3d-dp3": "optimised", "stdiff": "naive_80", "bev-graph": "before", "dit3d": "document", "avatar": "half_batch",
 }  # fmt: skip
+# They run in a few seconds; test_findings.py and test_page_cases.py look at them, too.
+QUICK = ["bev-graph/before", "avatar/half_batch"]
 GROUP_ENCODER = "encoder.cloud.points.group_encoder"
 
 
@@ -107,7 +109,7 @@ def test_no_number_of_jobs(words):
     assert done.returncode == 1 and "is no number of runs" in done.stderr and "--jobs 2" in done.stderr
 
 
-@pytest.mark.parametrize("path", [f"{case}/{name}" for case, name in REPEATED.items()])
+@pytest.mark.parametrize("path", sampled([f"{case}/{name}" for case, name in REPEATED.items()], QUICK))
 def test_what_was_measured_is_still_so(shared, path):
     case, name = path.split("/")
     before = measured(case)[name]

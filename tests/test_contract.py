@@ -42,11 +42,17 @@ OF_THE_RUN = {"wall_seconds", "processes", "warnings"}
 
 
 @pytest.fixture(scope="module")
-def trained(fathom):
-    """By what happens to `process.<pid>.json` after its process wrote it: the report."""
+def kept(tmp_path_factory):
+    """Where the files of the runs are, by what happens to `process.<pid>.json` after its process wrote it."""
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture(scope="module")
+def trained(fathom, kept):
+    """By what happens to `process.<pid>.json`: the report."""
 
     def train(how):
-        report, done = fathom.code(TRAINS, arguments=(how,))
+        report, done = fathom.code(TRAINS, arguments=(how,), flags=("--out", kept / how))
         assert done.returncode == 0 and "Traceback" not in done.stderr, done.stdout + done.stderr
         assert all(warning.split()[0] in done.stdout for warning in report["warnings"]), "it is seen on the terminal too"
         return report
@@ -108,14 +114,12 @@ def test_names_that_are_no_text_cost_nothing_else(fathom, tmp_path):
     assert report["peak"]["allocated_bytes"] == 4 << 20 and report["warnings"] == []
 
 
-def test_no_file_has_fields_of_its_own(fathom, tmp_path):
+def test_no_file_has_fields_of_its_own(trained, kept):
     """What the doorway writes is what the contract has: no more, and nothing left out."""
     text = (ROOT / "python" / "fathom" / "contract.py").read_text(encoding="utf-8")
     functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     fields = {node.name: [argument.arg for argument in node.args.kwonlyargs] for node in functions}
-    report, done = fathom.code(TRAINS, arguments=("whole",), flags=("--out", tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
-    (path,) = (tmp_path / "out").glob("process.*.json")
+    (path,) = (kept / "whole").glob("process.*.json")
     process = json.loads(path.read_text())
     assert list(process) == ["schema", *fields["process"]]
     assert list(process["devices"][0]) == fields["device"]

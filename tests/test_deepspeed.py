@@ -41,6 +41,7 @@ def test_stage_1_keeps_a_rank_s_part_of_the_state(zero):
     assert near(held["optimizer"], 2 * 4 * ELEMENTS // RANKS), "two moments in float32"
 
 
+@pytest.mark.matrix
 def test_stage_3_keeps_a_rank_s_part_of_the_weights_too(zero):
     report = zero("3")
     held = categories(report)
@@ -49,6 +50,7 @@ def test_stage_3_keeps_a_rank_s_part_of_the_weights_too(zero):
     assert "gathered weights (DeepSpeed)" in areas(report)
 
 
+@pytest.mark.matrix
 def test_offloaded_state_is_not_on_the_card(zero):
     report = zero("2", "offload")
     assert categories(report)["optimizer"] == 0

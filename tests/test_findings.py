@@ -7,8 +7,9 @@ true cause, whatever their documents blamed.
 import os
 
 import pytest
-from conftest import ROOT
-from test_scripts import TRAINS
+from conftest import ROOT, sampled
+from test_cases import QUICK
+from test_scripts import EACH
 
 GOLDEN = ROOT / "tests" / "golden" / "findings.txt"
 GIB, MIB = 2**30, 2**20
@@ -39,7 +40,7 @@ def read():
     return {lines[0]: lines[1:] for lines in (section.strip().splitlines() for section in sections) if lines}
 
 
-@pytest.mark.parametrize("name", TRAINS)
+@pytest.mark.parametrize("name", EACH)
 def test_findings_of_ordinary_scripts(shared, name):
     report, _ = shared("script", name)
     now, golden = rows(report), read()
@@ -51,14 +52,14 @@ def test_findings_of_ordinary_scripts(shared, name):
     assert now == golden.get(name), f"{name}: intended? then look at each line, and run with UPDATE_GOLDEN=1"
 
 
-@pytest.mark.parametrize("name", TRAINS)
+@pytest.mark.parametrize("name", EACH)
 def test_findings_explain_the_peak_once(shared, name):
     report, _ = shared("script", name)
     counted = sum(row["bytes"] for row in report["findings"] if row["counted"])
     assert 0.9 * report["peak"]["allocated_bytes"] <= counted <= report["peak"]["allocated_bytes"]
 
 
-@pytest.mark.parametrize("path", CAUSES)
+@pytest.mark.parametrize("path", sampled(CAUSES, QUICK))
 def test_the_first_finding_of_a_case_is_its_cause(shared, path):
     report, done = shared("case", path)
     assert report, done.stderr
@@ -72,6 +73,7 @@ def test_the_first_finding_of_a_case_is_its_cause(shared, path):
     assert 0.9 * whole <= counted <= whole
 
 
+@pytest.mark.matrix
 def test_parameters_are_not_what_fills_the_card(shared):
     report, _ = shared("case", "dit3d/s_2_full")
     first, state = (next(row for row in report["findings"] if row["id"] == name) for name in ("activations", "model-state"))

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from conftest import PYTHON
 
 
@@ -19,6 +20,7 @@ def checkpoints(plan):
     return [module for lever in plan["levers"] if lever["id"] == "checkpoint" for module in lever["modules"]]
 
 
+@pytest.mark.matrix
 def test_uni3d_is_not_advised_to_checkpoint_its_transformer(fathom, tmp_path):
     """The document's remedy is checkpointing of the ViT; the peak is in the group encoder."""
     answer, plan = fit(fathom, tmp_path, "uni3d-dp3", "uni3d-128x64", "10GB", "checkpoint,accumulate,allocator")
@@ -30,6 +32,7 @@ def test_uni3d_is_not_advised_to_checkpoint_its_transformer(fathom, tmp_path):
     assert "group_encoder" in answer["causes"][0]["title"]
 
 
+@pytest.mark.matrix
 def test_stdiff_is_checkpointed_where_its_switch_does_not_reach(fathom, tmp_path):
     """The switch of the script reaches only blocks without attention: the first down and the last up."""
     _, plan = fit(fathom, tmp_path, "stdiff", "document", "32GB", "checkpoint")

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as xml
 
 import pytest
 from conftest import PYTHON
-from test_run import assert_refused
+from small_runs import assert_refused
 
 # 28 MiB at a width of 1,024, 83 MiB at 4,096.
 TRAIN = """

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import PYTHON
+from conftest import PYTHON, sampled
 
 # Each run notes when it began and when it ended, in a file of its own.
 SCRIPT = """
@@ -72,7 +72,7 @@ def run(fathom, tmp_path):
 SWEEP = ("sweep", "--vary", "width=8,16,32,13", "--set", "width={}", "--gpu", "rtx3090", "--fresh")
 
 
-@pytest.mark.parametrize("is_warm", [True, False])
+@pytest.mark.parametrize("is_warm", sampled([True, False], [True]))
 def test_a_sweep_is_the_same_with_any_number_of_jobs(is_warm, run, project):
     folder = project("sweep")
     program = (PYTHON,) if is_warm else ("sh", "-c", f'exec {PYTHON} "$@"', "sh")

@@ -4,14 +4,16 @@ The runs are those of test_findings.py. What was seen is kept in target/screensh
 """
 
 import pytest
+from conftest import sampled
 
 # Fixtures are used by their names.
-from pages import SCREENSHOTS, at, browser, embedded, folder, hash_of, look, million, window  # noqa: F401
+from pages import SCREENSHOTS, at, browser, brushed, embedded, folder, hash_of, look, million, window  # noqa: F401
+from test_cases import QUICK
 
 CASES = ("uni3d-dp3/stated", "stdiff/document", "bev-graph/before", "dit3d/s_2_full", "avatar/half_batch")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, QUICK))
 def test_every_view_of_a_case(shared, fathom, folder, look, name):
     report, done = shared("case", name)
     assert report, done.stderr
@@ -74,14 +76,7 @@ def hover(page):
 
 
 def brush(page):
-    y = at(page)[1]
-    page.mouse.move(at(page, 0.1)[0], y)
-    page.keyboard.down("Shift")
-    page.mouse.down()
-    page.mouse.move(at(page, 0.5)[0], y, steps=3)
-    page.mouse.up()
-    page.keyboard.up("Shift")
-    page.locator("#range").wait_for(state="visible")
+    brushed(page, 0.1, 0.5)
     kept = int(page.locator("[data-range=retained]").get_attribute("data-bytes"))
     expected = page.evaluate(
         """() => { const { story: s, state } = fathom, { rangeFrom, rangeTo } = state.now; let sum = 0;

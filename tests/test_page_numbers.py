@@ -154,7 +154,7 @@ def test_every_view_agrees_at_the_peak(path, case, fathom, folder, look):
             .inner_text()
             .endswith(f"Peaks at {bytes_text(peak['allocated_bytes'])} allocated")
         )
-        assert opened.evaluate("fathom.state.now.by") == "line", "without names, lines tell more"
+        assert opened.evaluate("fathom.state.now.by") == "category", "inferred names tell more than lines"
 
 
 @pytest.mark.parametrize("window", [None, (2000, 5000), (7000, 7060)], ids=str)

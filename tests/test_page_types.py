@@ -11,12 +11,13 @@ from page_types import Result, Types
 
 # Fixtures are used by their names.
 from pages import embedded, folder  # noqa: F401
+from test_whole import LENGTHS
 
 # Gradients of this size are not known, and so what is chosen by them.
 UNKNOWN = """
 import torch
 layer = torch.nn.Linear(1000, 1000).cuda()
-layer(torch.randn(200000, 1000).cuda()).square().sum().backward()
+layer(torch.randn(200000, 1000, device="cuda")).square().sum().backward()
 rows = torch.randn(60000, 1000, device="cuda")
 kept = rows[layer.weight.grad.sum() * torch.arange(60000, device="cuda") > 0]
 """
@@ -35,12 +36,13 @@ BLOCKS = (PYTHON, SCRIPTS / "blocks_flags.py", "--batch-size", "8", "--depth", "
 SNAPSHOT = ROOT / "tests/recorded/kdr2-t2-None_fwd-eager_bwd.pickle"
 # Null or empty in the runs below: they need a signal, a failure, a rename, a knob as a lever, a sweep of ranks.
 SELDOM = """
-Against.remarks Baseline.failure ChangedLine.was ChangedModule.was ChangedTensor.was Decided.library_file
+Against.need Against.remarks Baseline.failure Beyond.allocated_bytes Beyond.cause Beyond.failure Beyond.need Beyond.phase
+Beyond.raised_by Beyond.step ChangedLine.was ChangedModule.was ChangedTensor.was Decided.library_file
 Decided.library_line Difference.notes Difference.renamed Explanation.answers Fewest.gpu Fewest.is_assumed Fewest.others
 Fewest.ranks FitAnswer.notes FitAnswer.unfinished FitAnswer.unknown_places Largest.failure Lever.name Lever.parts
-Lever.value MostNeeded.failure Point.failure Report.unattributed Report.unfinished Shortage.remedy SweepAnswer.fewest
+Lever.value MostNeeded.failure Point.failure Report.beyond Report.unattributed Report.unfinished Shortage.remedy SweepAnswer.fewest
 SweepAnswer.notes SweepAnswer.unfinished SweepAnswer.unknown_places Unattributed.bytes Unattributed.why
-Unfinished.after_seconds Unfinished.reason Unfinished.signal Workspace.calls Workspace.largest_bytes
+Unfinished.after_seconds Unfinished.reason Unfinished.signal Whole.refused Whole.unseen Whole.why Workspace.calls Workspace.largest_bytes
 """
 
 
@@ -53,8 +55,8 @@ def types():
 def pages(fathom, folder):
     """Runs, files and answers of every kind, on as few pages as can be."""
 
-    def write(name, *words):
-        done = fathom.command(*words, timeout=300)
+    def write(name, *words, **options):
+        done = fathom.command(*words, timeout=300, **options)
         assert (folder / name).exists(), done.stderr
         return folder / name
 
@@ -67,6 +69,9 @@ def pages(fathom, folder):
     short = ("run", "--memory", "700MiB", "--ask", "checkpoint blocks", "--out", run, "--page", folder / "blocks.html")
     rank = ("run", "--gpu", "rtx3090", "--world-size", "4", "--budget", "100MiB", "--json", folder / "ranks.json")
     ranks = write("ranks.json", *rank, "--", PYTHON, "-c", RANK)
+    (folder / "lengths.py").write_text(LENGTHS)
+    lengths = ("run", "--json", folder / "lengths.json", "--", PYTHON, folder / "lengths.py")
+    lengths = write("lengths.json", *lengths, env={"FATHOM_WHOLE_RUN": "on"})
     fit = write("fit.json", "fit", "--memory", "700MiB", "--json", folder / "fit.json", "--", *BLOCKS)
     knobs = ("--vary", "batch-size=4,8,16", "--vary", "depth=1..2", "--gpu", "rtx3090")
     sweep = write("sweep.json", "sweep", *knobs, "--json", folder / "sweep.json", "--", *BLOCKS)
@@ -75,7 +80,7 @@ def pages(fathom, folder):
         write("sides.html", "diff", unknowns, ranks, "--page", folder / "sides.html"),
         write(
             "answers.html",
-            *("page", fit, sweep, leaks, unknowns, *run.glob("*.fathom"), SNAPSHOT),
+            *("page", fit, sweep, leaks, unknowns, lengths, *run.glob("*.fathom"), SNAPSHOT),
             *("-o", folder / "answers.html"),
         ),
     ]

@@ -3,7 +3,7 @@
 import re
 
 # Fixtures are used by their names.
-from pages import at, browser, bytes_text, case, folder, hash_of, look, small, window  # noqa: F401
+from pages import at, browser, brushed, bytes_text, case, folder, hash_of, look, small, window  # noqa: F401
 
 
 def test_wheel_drag_and_keys_move_the_window(small, look):
@@ -56,15 +56,7 @@ def test_hover_tells_of_the_allocation_under_the_pointer(case, look):
 
 def test_a_brushed_range_shows_what_stays(small, look):
     page = look(small)
-    y = at(page)[1]
-    page.mouse.move(at(page, 0.2)[0], y)
-    page.keyboard.down("Shift")
-    page.mouse.down()
-    page.mouse.move(at(page, 0.24)[0], y, steps=4)
-    page.mouse.up()
-    page.keyboard.up("Shift")
-    panel = page.locator("#range")
-    panel.wait_for(state="visible")
+    panel = brushed(page, 0.2, 0.24)
     kept = int(page.locator("[data-range=retained]").get_attribute("data-bytes"))
     first, last = page.evaluate("[fathom.state.now.rangeFrom, fathom.state.now.rangeTo]")
     expected = page.evaluate(

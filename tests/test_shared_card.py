@@ -60,6 +60,7 @@ def test_no_room_for_a_context(fathom, holds):
     assert "no room for the CUDA context of process" in report["out_of_memory"]["message"]
 
 
+@pytest.mark.matrix
 def test_without_a_limit_all_processes_count(fathom, holds):
     """`fits on` has room for both, each with a context of its own."""
     report, done = fathom(PYTHON, holds, "6", "3")

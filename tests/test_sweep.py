@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import PYTHON, SCRIPTS
+from conftest import PYTHON, SCRIPTS, sampled
 
 BLOCKS = SCRIPTS / "blocks_flags.py"
 
@@ -36,7 +36,7 @@ COMMANDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", sampled(COMMANDS, ["unbuffered module"]))
 def test_a_warm_trial_is_a_cold_run_to_the_byte(name, fathom, sweep):
     command = COMMANDS[name]
     knob = "Dataset.batch_size" if "stdiff" in str(command[1]) else "batch-size"
@@ -95,6 +95,7 @@ def test_flags_variables_and_config_files_turn_the_same_knob(sweep, tmp_path):
     assert config.read_text() == '{"model": {"size": 1}}'
 
 
+@pytest.mark.matrix
 def test_the_largest_batch_is_the_one_that_running_all_finds(fathom, sweep):
     command = (PYTHON, BLOCKS, "--depth", "4", "--length", "512")
     words = ("--set", "batch=--batch-size {}", "--memory", "2GiB", "--fresh")
@@ -110,6 +111,7 @@ def test_the_largest_batch_is_the_one_that_running_all_finds(fathom, sweep):
     assert answer["scaling"][0]["exponent"] == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.matrix
 def test_the_card_itself_is_run_where_a_run_without_a_limit_takes_more(fathom, sweep):
     """cuDNN's work areas shrink with the card: without a limit batch 128 takes twice the card."""
     command = (PYTHON, SCRIPTS / "conv_flags.py", "--batch-size", "1")

@@ -5,10 +5,11 @@ import os
 import re
 
 import pytest
-from conftest import SCRIPTS
+from conftest import SCRIPTS, sampled
 
 # Sizes by values, several processes, the compiler, random layers; the others take too long for every day.
-SAMPLE = {"detection", "cnn_zoo", "subprocesses", "ordinary", "owners"}
+SAMPLE = ["detection", "cnn_zoo", "subprocesses", "ordinary", "owners"]
+QUICK = ["cnn_zoo", "subprocesses"]
 # Scripts that are no run by themselves, and why.
 LEFT_OUT = {
     "threads": "threads race, so that steps of four models come in another order each time",
@@ -24,7 +25,7 @@ def text(report):
     return NUMBERS.sub(r"\1: …", json.dumps(report, indent=1))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name in SAMPLE or os.environ.get("FATHOM_TWICE") == "all"])
+@pytest.mark.parametrize("name", NAMES if os.environ.get("FATHOM_TWICE") == "all" else sampled(SAMPLE, QUICK))
 def test_two_runs_give_the_same_report(fathom, shared, name):
     first, _ = shared("script", name)
     again, done = fathom.trains(name, again=" again")

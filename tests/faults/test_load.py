@@ -45,6 +45,7 @@ def resident(pid):
         return None
 
 
+@pytest.mark.matrix
 def test_a_long_training_needs_no_more_and_more_of_the_host(case):
     """Twenty minutes in `make test-faults`, half of one else. What the recorder remembers must not grow with the steps."""
     seconds = 20 * MINUTE if IS_LONG else 20

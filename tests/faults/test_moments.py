@@ -1,4 +1,5 @@
-"""Every signal at random moments of `run`, `fit`, `sweep` and ranks: one of each in `make test`, ten in `make test-faults`."""
+"""Every signal at random moments of `run`, `fit`, `sweep` and ranks: two in `make test`, four with `make test-matrix`, ten of each in
+`make test-faults`."""
 
 import functools
 import signal
@@ -19,7 +20,8 @@ VERBS = {
     "fit": (("fit", "--memory", "400MiB"), 15),
 }
 CASES = [(verb, name, moment) for verb in VERBS for name in SIGNALS for moment in range(10)]
-SHORT = [("run", "SIGTERM", 0), ("ranks", "SIGHUP", 0), ("sweep", "SIGQUIT", 0), ("fit", "SIGKILL", 0)]
+SHORT = [("run", "SIGTERM", 0), ("fit", "SIGKILL", 0)]
+SHORT += [pytest.param(*each, marks=pytest.mark.matrix) for each in (("ranks", "SIGHUP", 0), ("sweep", "SIGQUIT", 0))]
 
 
 def start(case, verb):

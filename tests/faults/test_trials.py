@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import FATHOM, PYTHON
+from conftest import FATHOM, PYTHON, sampled
 from faults import case, long, processes, until  # noqa: F401
 
 TRAINS = Path(__file__).parent / "trains.py"
@@ -50,6 +50,7 @@ def test_a_sweep_shows_what_it_has(case, name):
     case.assert_nothing_is_left()
 
 
+@pytest.mark.matrix
 def test_a_search_for_the_largest_shows_what_it_has(case):
     words = ("--vary", "width=8..1024", "--memory", "64GiB", "--fresh")
     case.start("sweep", *words, command=[PYTHON, TRAINS, "--width", "64"])
@@ -76,7 +77,7 @@ def test_a_fit_shows_what_it_has(case):
     case.assert_nothing_is_left()
 
 
-@pytest.mark.parametrize("verb", ["fit", "sweep"])
+@pytest.mark.parametrize("verb", sampled(["fit", "sweep"], ["sweep"]))
 def test_when_trials_are_killed_nothing_is_left(case, verb):
     words = ("--memory", "8GiB", *(("--vary", "width=256,512", "--fresh") if verb == "sweep" else ()))
     case.start(verb, *words, command=[PYTHON, TRAINS, "--width", "256"])
@@ -103,6 +104,7 @@ def test_ranks_of_which_some_did_not_run_do_not_fit(case):
     case.assert_nothing_is_left()
 
 
+@pytest.mark.matrix
 def test_ranks_that_had_ended_are_shown(case):
     """Rank 1 hangs; rank 2 is not run any more."""
     command = [PYTHON, TRAINS, "--hang-from", "3"]

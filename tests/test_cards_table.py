@@ -1,0 +1,44 @@
+"""`fathom run --gpu A,B,…`: one table, and each row is what a run on that card alone gives."""
+
+import json
+
+import pytest
+from conftest import PYTHON, SCRIPTS, sampled
+
+NAMES = ["resnet_flags", "amp_transformer", "lstm"]
+CARDS = ["gtx1080", "rtx3090", "t4", "h100-sxm"]
+
+
+@pytest.mark.parametrize("name", sampled(NAMES, NAMES[:1]))
+def test_a_table_of_cards_equals_a_run_on_each(fathom, tmp_path, name):
+    path, words = tmp_path / "cards.json", (PYTHON, SCRIPTS / f"{name}.py")
+    done = fathom.command("run", "--gpu", ",".join(CARDS), "--json", path, "--", *words, timeout=300)
+    rows = json.loads(path.read_text())["rows"]
+    assert len(rows) == len(CARDS), done.stderr
+    for card, row in zip(CARDS, rows, strict=True):
+        alone, _ = fathom(*words, flags=("--gpu", card))
+        assert (row["gpu"], row["verdict"], row["headline"]) == (alone["gpu"]["name"], alone["verdict"], alone["headline"])
+        assert (row["allocated_bytes"], row["device_bytes"]) == tuple(alone["peak"][f"{kind}_bytes"] for kind in ("allocated", "device"))
+        assert row["fits"] == (alone["gpu"]["has_kernels"] and alone["verdict"] == "fits")
+    # A card without kernels in this torch is no card that fits.
+    assert rows[0]["has_kernels"] is False and not rows[0]["fits"] and done.returncode == 1
+
+
+def test_cards_as_text_and_what_goes_with_one_card_alone(fathom):
+    words = ("--", PYTHON, "-c", "import torch; torch.empty(20 << 30, dtype=torch.uint8, device='cuda')")
+    done = fathom.command("run", "--gpus", "t4,rtx3090", *words)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "FITS 1 OF 2 GPUs; the smallest is rtx3090 (23.67 GiB)" and done.returncode == 1
+    assert "DOES NOT FIT" in lines[2] and lines[2].startswith("t4") and "FITS" in lines[3]
+    for flag in (("--memory", "8GiB"), ("--page", "x.html"), ("--world-size", "2")):
+        done = fathom.command("run", "--gpu", "t4,rtx3090", *flag, *words)
+        assert done.returncode == 2 and f"`{flag[0]}` with several GPUs" in done.stderr and "hint: " in done.stderr
+    assert "unknown GPU `rtx3091`" in fathom.command("run", "--gpu", "t4,rtx3091", *words).stderr
+
+
+def test_cards_near_the_need_are_run(fathom):
+    words = ("-c", "import torch; torch.empty(14 << 30, dtype=torch.uint8, device='cuda')")
+    report, done = fathom(PYTHON, *words, env={"FATHOM_VERIFY": "on"})
+    known = {row["name"]: row["known"] for row in report["fits_on"]}
+    assert known["t4"] == "run" and "rtx3060-12g" not in known and known["rtx3090"] == "measured", done.stdout
+    assert "the script was run on " in done.stdout

@@ -1,0 +1,344 @@
+"""What a training does after its first steps: a shortened one shows it, and touches nothing of the user's."""
+
+import json
+import re
+
+import pytest
+from conftest import PYTHON
+
+ON = {"FATHOM_WHOLE_RUN": "on"}
+MIB = 1 << 20
+
+START = """
+import itertools, os, sys, torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 512)).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+
+def train(rows):
+    model.train()
+    model(rows.cuda()).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+def validate(rows=16384):
+    model.eval()
+    with torch.no_grad():
+        return model(torch.zeros(rows, 512, device="cuda")).sum()
+"""
+
+# An epoch of 200 batches, and what follows it.
+EPOCHS = """
+loader = DataLoader(TensorDataset(torch.zeros(200 * 64, 512)), batch_size=64)
+for epoch in range(2):
+    for (rows,) in loader:
+        train(rows)
+"""
+
+EVALUATES = START + EPOCHS + "    validate()\n"
+
+# A copy of the model on the card, and of its optimizer's state, before it is saved.
+SAVES = START + EPOCHS + """
+    copy = {name: tensor.clone().repeat(8, *[1] * (tensor.dim() - 1)) for name, tensor in model.state_dict().items()}
+    torch.save(copy, f"checkpoint-{epoch}.pt")
+    del copy
+"""
+
+EVERY_50 = START + """
+loader = DataLoader(TensorDataset(torch.zeros(70 * 64, 512)), batch_size=64)
+for step, (rows,) in enumerate(loader):
+    train(rows)
+    if step % 50 == 49:
+        validate()
+"""
+
+ITERTOOLS = START + """
+for step in itertools.count():
+    train(torch.zeros(64, 512))
+    if step % 50 == 49:
+        validate()
+    if step == 105:
+        break
+"""
+
+# The long batch is the first: then the optimizer has no state yet.
+LENGTHS = START + """
+class Rows(Dataset):
+    def __len__(self):
+        return 24
+
+    def __getitem__(self, index):
+        return torch.zeros(8192 if index == 0 else 64 + index, 512)
+
+loader = DataLoader(Rows(), batch_size=None)
+for epoch in range(3):
+    for rows in loader:
+        train(rows)
+"""
+
+TRAINER = """
+import sys, torch
+from torch.utils.data import Dataset
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+class Tokens(Dataset):
+    def __len__(self):
+        return 240
+
+    def __getitem__(self, index):
+        ids = torch.arange(64) % 100
+        return {"input_ids": ids, "labels": ids}
+
+config = GPT2Config(n_layer=2, n_embd=64, n_head=2, vocab_size=20000, n_positions=64)
+arguments = TrainingArguments(
+    output_dir=sys.argv[1], num_train_epochs=2, per_device_train_batch_size=4, per_device_eval_batch_size=32,
+    eval_strategy="steps", eval_steps=30, save_strategy="steps", save_steps=30, report_to="none", disable_tqdm=True,
+    prediction_loss_only=True, seed=0,
+)
+Trainer(model=GPT2LMHeadModel(config), args=arguments, train_dataset=Tokens(), eval_dataset=Tokens()).train()
+"""
+
+LIGHTNING = """
+import sys, torch
+import lightning as L
+from torch.utils.data import DataLoader, TensorDataset
+
+class Module(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(512, 2048)
+
+    def training_step(self, batch, index):
+        return self.layer(batch[0]).square().mean()
+
+    def validation_step(self, batch, index):
+        return self.layer(batch[0].repeat(256, 1)).sum()
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+data = DataLoader(TensorDataset(torch.zeros(60 * 64, 512)), batch_size=64)
+trainer = L.Trainer(
+    accelerator="gpu", devices=1, max_epochs=2, limit_val_batches=3, num_sanity_val_steps=0, logger=False,
+    enable_progress_bar=False, default_root_dir=sys.argv[1],
+)
+trainer.fit(Module(), data, data)
+"""
+
+CASES = {
+    "evaluates": (EVALUATES, "evaluation"), "saves": (SAVES, "forward"), "every 50": (EVERY_50, "evaluation"),
+    "itertools": (ITERTOOLS, "evaluation"), "lengths": (LENGTHS, "backward"), "trainer": (TRAINER, "evaluation"),
+    "lightning": (LIGHTNING, "evaluation"),
+}  # fmt: skip
+
+
+def peaks(rows):
+    most = {}
+    for row in rows:
+        most[row["name"]] = max(most.get(row["name"], 0), row["peak_allocated_bytes"])
+    return most
+
+
+def written(tmp_path, code):
+    path = tmp_path / "train.py"
+    path.write_text(code)
+    return PYTHON, path, tmp_path / "output"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_phase_peaks_as_in_the_whole_training(fathom, tmp_path, name):
+    code, peak = CASES[name]
+    words = written(tmp_path, code)
+    flags = ("--gpu", "rtx3090")
+    report, done = fathom(*words, flags=flags, env=ON, cwd=tmp_path)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["train.py"], "three steps save nothing"
+    whole = report["whole"]
+    assert whole["came"] == "through" and whole["is_reported"], (whole, done.stdout, done.stderr)
+    complete, other = fathom(*words, flags=(*flags, "--steps", "0"), cwd=tmp_path)
+    assert complete["verdict"] == "fits" and "whole" not in complete, other.stderr
+    expected, found = peaks(complete["phases"]), peaks(whole["phases"])
+    if not whole["has_ended"]:
+        expected.pop("after_training", None)
+    assert found == expected, done.stdout
+    assert report["peak"]["allocated_bytes"] == complete["peak"]["allocated_bytes"]
+    assert report["peak"]["phase"] == complete["peak"]["phase"] == peak.replace("_", " "), report["peak"]
+    assert re.match("FITS  NVIDIA GeForce RTX 3090: needs ", report["headline"])
+    assert re.search(r"^whole\s+shortened training, ", done.stdout, re.M), done.stdout
+
+
+# Whatever a script may do to files, each in its own way; what is refused is an error of the system.
+DESTROYS = START + EPOCHS + """
+import ctypes, numpy, pathlib, shutil, subprocess
+from safetensors.torch import save_file
+
+c = ctypes.CDLL(None, use_errno=True)
+
+def written_in_c():
+    file = c.open(b"c-written", os.O_WRONLY | os.O_TRUNC)
+    if file >= 0:
+        c.write(file, b"gone", 4)
+
+def by_folder():
+    folder = os.open(".", os.O_RDONLY)
+    os.unlink("by-folder", dir_fd=folder)
+
+for change in (
+    lambda: open("opened", "w").write("gone"), lambda: open("appended", "a").write("gone"),
+    lambda: open("updated", "r+").write("gone"), lambda: pathlib.Path("path").write_text("gone"),
+    lambda: torch.save(model.state_dict(), "saved.pt"), lambda: save_file({"a": torch.zeros(2)}, "saved.safetensors"),
+    lambda: numpy.save("saved.npy", numpy.zeros(2)), lambda: shutil.rmtree("folder"), lambda: os.remove("removed"),
+    lambda: os.rename("renamed", "elsewhere"), lambda: os.replace("source", "target"), lambda: os.truncate("truncated", 1),
+    lambda: os.system("rm -f by-shell; touch by-shell-new"), lambda: subprocess.run(["rm", "-f", "by-program"], check=True),
+    lambda: subprocess.run("echo gone > by-subshell", shell=True), written_in_c, lambda: c.unlink(b"c-removed"),
+    lambda: c.rename(b"c-renamed", b"c-other"), lambda: c.truncate(b"c-truncated", 0), by_folder, lambda: os.mkdir("new"),
+    lambda: pathlib.Path("unlinked").unlink(), lambda: os.rmdir("empty"), lambda: os.symlink("opened", "link"),
+    lambda: os.link("opened", "hard"), lambda: c.system(b"rm -rf c-folder"), lambda: os.chmod("moded", 0),
+):
+    try:
+        change()
+    except OSError:
+        pass
+    model.train()
+train(torch.zeros(64, 512))
+"""
+
+FILES = ["opened", "appended", "updated", "path", "saved.pt", "saved.safetensors", "saved.npy", "folder/inner", "removed", "renamed"]
+FILES += ["source", "target", "truncated", "by-shell", "by-program", "by-subshell", "c-written", "c-removed", "c-renamed", "moded"]
+FILES += ["c-truncated", "by-folder", "unlinked", "c-folder/inner"]
+
+
+def everything(folder):
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mode, path.read_bytes() if path.is_file() else None)
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def test_nothing_of_the_users_is_changed(fathom, tmp_path):
+    words = written(tmp_path, DESTROYS)
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"precious {name}")
+    (tmp_path / "empty").mkdir()
+    before = everything(tmp_path)
+    report, done = fathom(*words, flags=("--gpu", "rtx3090"), env=ON, cwd=tmp_path)
+    assert everything(tmp_path) == before
+    whole = report["whole"]
+    assert whole["came"] == "through" and whole["has_ended"], (whole, done.stderr)
+    assert "saving" in peaks(whole["phases"]) and any("rm" in what for what in whole["refused"])
+    # Without the shortened form it does all of it.
+    fathom(*words, flags=("--gpu", "rtx3090", "--steps", "0"), cwd=tmp_path)
+    after = everything(tmp_path)
+    assert all(after.get(name) != before[name] for name in FILES if name != "source" or name in after)
+
+
+# Written by the short run, found again by it: the last checkpoint is looked for, read and removed.
+RETURNS = START + EPOCHS + """
+    folder = f"checkpoints/epoch-{epoch}"
+    os.makedirs(folder, exist_ok=True)
+    torch.save(model.state_dict(), folder + "/draft.pt")
+    os.replace(folder + "/draft.pt", folder + "/model.pt")
+    with open("checkpoints/log.txt", "a") as log:
+        log.write(f"{epoch}\\n")
+    assert sorted(os.listdir("checkpoints")) == sorted([f"epoch-{epoch}", "log.txt", "mine.txt"]), os.listdir("checkpoints")
+    model.load_state_dict(torch.load(folder + "/model.pt"))
+    assert open("checkpoints/log.txt").read() == "before\\n" + "".join(f"{each}\\n" for each in range(epoch + 1))
+    import shutil
+    shutil.rmtree(folder)
+    assert not os.path.exists(folder)
+validate()
+"""
+
+
+def test_a_script_finds_what_it_wrote(fathom, tmp_path):
+    words = written(tmp_path, RETURNS)
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "log.txt").write_text("before\n")
+    (tmp_path / "checkpoints" / "mine.txt").write_text("mine")
+    before = everything(tmp_path)
+    report, done = fathom(*words, flags=("--gpu", "rtx3090"), env=ON, cwd=tmp_path)
+    assert report["whole"]["came"] == "through" and report["whole"]["has_ended"], (report["whole"], done.stderr)
+    assert everything(tmp_path) == before
+
+
+def test_a_short_run_that_fails_leaves_the_plain_answer(fathom, tmp_path):
+    words = written(tmp_path, START + EPOCHS + "    raise ValueError('after the epoch')\n")
+    plain, _ = fathom(*words, flags=("--gpu", "rtx3090"))
+    report, done = fathom(*words, flags=("--gpu", "rtx3090"), env=ON)
+    assert (report["headline"], report["peak"]) == (plain["headline"], plain["peak"])
+    whole = report["whole"]
+    assert whole["came"] == "failed" and "after the epoch" in whole["why"] and not whole["is_reported"]
+    assert whole["unseen"] == ["evaluation", "saving", "after_training"]
+    assert "the shortened training failed after" in done.stdout and "not seen: evaluation, saving" in done.stdout
+
+
+def test_what_runs_out_in_evaluation_does_not_fit(fathom, tmp_path):
+    words = written(tmp_path, EVALUATES)
+    report, done = fathom(*words, flags=("--gpu", "rtx3090", "--memory", "420MiB"), env={**ON, "FATHOM_VERIFY": "on"})
+    assert (report["verdict"], done.returncode, report["whole"]["came"]) == ("does_not_fit", 1, "ran_out"), done.stdout
+    where = r"ran out of memory in evaluation, after step \d+ of the shortened training"
+    assert re.search(where, report["headline"]), report["headline"]
+    assert report["beyond"]["need"]["bytes"] > 420 * MIB
+
+
+def test_the_need_is_that_of_the_whole_training(fathom, tmp_path):
+    words = written(tmp_path, EVALUATES)
+    report, _ = fathom(*words, flags=("--gpu", "rtx3090"), env={**ON, "FATHOM_VERIFY": "on"})
+    need = report["need"]
+    assert need["known"] == "run", need
+    for size, verdict in ((need["bytes"], "fits"), (need["bytes"] * 97 // 100, "does_not_fit")):
+        found, _ = fathom(*words, flags=("--gpu", "rtx3090", "--memory", f"{size}B", "--steps", "0"))
+        assert found["verdict"] == verdict
+
+
+def test_sizes_that_vary_are_named(fathom, tmp_path):
+    report, done = fathom(*written(tmp_path, LENGTHS), flags=("--gpu", "rtx3090"), env=ON)
+    batches = report["whole"]["batches"][0]
+    assert (batches["varies"], batches["smallest"], batches["largest"]) == ("batch", [65, 512], [8192, 512])
+    assert batches["was_largest_run"]
+    assert "batches vary: `batch` 65 × 512 to 8192 × 512" in " ".join(done.stdout.split()), done.stdout
+
+
+# Every batch leaves its answers on the card: a few batches do not show what all of them take.
+GATHERS = START + EPOCHS + """
+    model.eval()
+    with torch.no_grad():
+        answers = [model(rows.cuda()) for (rows,) in DataLoader(TensorDataset(torch.zeros(2000 * 64, 512)), batch_size=64)]
+"""
+
+
+def test_an_evaluation_that_keeps_every_batch_is_not_said_to_fit(fathom, tmp_path):
+    words = written(tmp_path, GATHERS)
+    report, done = fathom(*words, flags=("--gpu", "rtx3090", "--memory", "500MiB"), env=ON)
+    each = 64 * 512 * 4
+    assert report["whole"]["unseen_bytes"] == (2000 - 4) * each, done.stdout
+    assert report["judgement"] == "depends" and "would take 249.5 MiB more" in report["headline"], report["headline"]
+
+
+def test_what_saw_all_of_it_is_not_run_again(fathom, tmp_path):
+    three = START + "for _ in range(2):\n    train(torch.zeros(64, 512))\n"
+    assert "whole" not in fathom(*written(tmp_path, three), flags=("--gpu", "rtx3090"), env=ON)[0]
+    for flags in (("--whole", "off"), ("--steps", "0"), ("--record", "off")):
+        report, _ = fathom(*written(tmp_path, EVERY_50), flags=("--gpu", "rtx3090", *flags), env=ON)
+        assert "whole" not in report, flags
+
+
+def test_a_command_that_cannot_be_confined_is_not_shortened(fathom, tmp_path):
+    _, script, _ = written(tmp_path, EVALUATES)
+    report, done = fathom("sh", "-c", f"{PYTHON} {script}", flags=("--gpu", "rtx3090"), env=ON)
+    assert (report["verdict"], report["whole"]["came"]) == ("fits", "not_run")
+    assert "no shortened training was run: only `python script.py`" in " ".join(done.stdout.split()), done.stdout
+
+
+def test_what_is_kept_is_of_the_run_that_is_reported(fathom, tmp_path):
+    words = written(tmp_path, EVALUATES)
+    out, page = tmp_path / "out", tmp_path / "page.html"
+    report, _ = fathom(*words, flags=("--gpu", "rtx3090", "--out", out, "--page", page), env=ON)
+    (recording,) = out.glob("recording.*.fathom")
+    done = fathom.command("explain", recording, "--json", tmp_path / "explained.json")
+    explained = json.loads((tmp_path / "explained.json").read_text())
+    assert explained["phases"] == report["phases"], done.stderr
+    assert page.stat().st_size > 10_000 and json.loads((out / "report.json").read_text()) == report
