@@ -12,6 +12,8 @@ import textwrap
 import pytest
 from conftest import PYTHON, ROOT, SCRIPTS
 
+IS_WARM = True
+
 SCORE = ROOT / "target" / "release" / "examples" / "score"
 AS_SNAPSHOT = ROOT / "tests" / "as_snapshot.py"
 SAMPLE = ["nn_transformer_adam", "garbage"]
