@@ -34,7 +34,8 @@ def folder(tmp_path):
 
 
 def test_a_command_with_a_budget(folder):
-    done, output = step(folder, command="python train.py 'two words' $(touch broken) `id`", gpu="rtx3090", budget="1GiB", python=str(PYTHON))
+    command = "python train.py 'two words' $(touch broken) `id`"
+    done, output = step(folder, command=command, gpu="rtx3090", budget="1GiB", python=str(PYTHON))
     assert done.returncode == 1 and "said ['two words', '$(touch', 'broken)', '`id`']" in done.stdout, done.stderr
     assert "DOES NOT FIT" in done.stdout and "::error" in done.stdout and not (folder / "broken").exists()
     assert set(output) == {"json", "markdown", "page"} and all(os.path.getsize(path) for path in output.values())
