@@ -9,11 +9,11 @@ import pytest
 from conftest import PYTHON, ROOT, SCRIPTS
 from page_types import Result, Types
 
-IS_WARM = True
-
 # Fixtures are used by their names.
 from pages import embedded, folder  # noqa: F401
 from test_whole import LENGTHS
+
+IS_WARM = True
 
 # Gradients of this size are not known, and so what is chosen by them.
 UNKNOWN = """
