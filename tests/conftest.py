@@ -245,15 +245,14 @@ def warm(cold, reports):
     flags = ("--quiet", "--steps", "0", "--record", "off", "--gpu", "rtx3090")
     words = [FATHOM, "run", *flags, "--", PYTHON, WARM, socket]
     with open(f"{socket}.log", "w", encoding="utf-8") as log:
-        server = subprocess.Popen(
-            words, cwd=ROOT, env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": log, "stderr": log}
+        server = subprocess.Popen(words, cwd=ROOT, env=environment(), start_new_session=True, **pipes)
     while not os.path.exists(socket) and server.poll() is None:
         time.sleep(0.02)
     assert server.poll() is None, Path(f"{socket}.log").read_text()
     yield Warm(reports, socket)
-    server.terminate()
-    server.wait(30)
+    server.stdin.close()  # it ends with that, also where pytest itself is killed
+    server.wait(60)
     shutil.rmtree(folder)
 
 

@@ -2,10 +2,11 @@
 
 import os
 import re
+import subprocess
 import time
 
 import pytest
-from conftest import PYTHON
+from conftest import FATHOM, PYTHON, WARM, environment
 from small_runs import TRAIN
 
 RUNS_OUT = TRAIN.replace("4096", "40960")
@@ -19,6 +20,14 @@ def report_of(fathom, path, flags):
     del report["wall_seconds"], report["next"]
     between = " ".join(fathom.words()) + " " if hasattr(fathom, "words") else "no such words"
     return report, re.sub(r"\d+\.\d s\b", "S", done.stdout.replace(between, "")), done.returncode
+
+
+def is_there(path, wanted):
+    """Waits until it is there, or is gone."""
+    deadline = time.monotonic() + 60
+    while os.path.exists(path) != wanted:
+        assert time.monotonic() < deadline, f"{path} is there: {not wanted}"
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("text", [TRAIN, FAILS, RUNS_OUT], ids=["trains", "fails", "runs out"])
@@ -39,12 +48,8 @@ def test_a_fork_does_not_outlive_its_run(warm):
     code = "import os, time, torch\ntorch.ones(1, device='cuda')\nprint('PID', os.getpid(), flush=True)\ntime.sleep(300)"
     report, done = warm.code(code, flags=("--timeout", "4"))
     assert report["verdict"] == "timed_out"
-    pid = int(re.search(r"PID (\d+)", done.stdout)[1])
-    for _ in range(100):
-        if not os.path.exists(f"/proc/{pid}"):
-            return
-        time.sleep(0.1)
-    pytest.fail("the fork is still there")
+    (pid,) = re.findall(r"PID (\d+)", done.stdout)
+    is_there(f"/proc/{pid}", False)
 
 
 @pytest.mark.parametrize(
@@ -62,3 +67,18 @@ def test_a_fork_does_not_outlive_its_run(warm):
 )
 def test_what_needs_a_python_of_its_own_gets_one(warm, words, options, is_forked):
     assert bool(warm.is_forked([str(word) for word in words], options)) == is_forked
+
+
+def test_the_server_ends_with_who_started_it(cold, tmp_path):
+    """Also by SIGKILL: nobody is there then to end it."""
+    words = [FATHOM, "run", "--quiet", "--steps", "0", "--", PYTHON, WARM, tmp_path / "warm"]
+    code = f"""
+import subprocess, time
+print(subprocess.Popen({[str(word) for word in words]}, stdin=subprocess.PIPE).pid, flush=True)
+time.sleep(300)"""
+    starter = subprocess.Popen([PYTHON, "-c", code], stdout=subprocess.PIPE, env=environment())
+    pid = int(starter.stdout.readline())
+    is_there(tmp_path / "warm", True)
+    starter.kill()
+    starter.wait()
+    is_there(f"/proc/{pid}", False)

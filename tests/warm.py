@@ -2,8 +2,8 @@
 
 `fathom run … -- python -I tests/warm.py SOCKET WORDS…` stands for `fathom run … -- python WORDS…`. The small program
 that is started so hands its words, environment, folder and standard streams over to the server, and ends as the fork
-ends. The server is `fathom run -- python tests/warm.py SOCKET`, one for each of pytest's workers. How a fork becomes the
-script is the product's own way: `python/fathom/_warm/server.py`.
+ends. The server is `fathom run -- python tests/warm.py SOCKET`, one for each of pytest's workers, and ends when its
+standard input does. How a fork becomes the script is the product's own way: `python/fathom/_warm/server.py`.
 """
 
 import json
@@ -69,10 +69,13 @@ def serve(path):
     listener.listen()
     selector = selectors.DefaultSelector()
     selector.register(listener, selectors.EVENT_READ)
+    selector.register(0, selectors.EVENT_READ)
     pids, asks = {}, {}  # file of a process -> its number and who asked; who asks -> file of the process
     while True:
         for key, _ in selector.select():
             file = key.fileobj
+            if file == 0:  # its other end is pytest's, which is gone
+                os._exit(0)
             if file is listener:
                 connection, _ = listener.accept()
                 request, streams = received(connection)

@@ -85,7 +85,6 @@ fn sizes(range: Amount, each: u64, name: Option<&str>) -> Vec<(Term, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::solve::tests::solved;
 
     #[test]
