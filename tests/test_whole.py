@@ -156,7 +156,7 @@ def test_each_phase_peaks_as_in_the_whole_training(fathom, tmp_path, name):
     code, peak = CASES[name]
     words = written(tmp_path, code)
     flags = ("--gpu", "rtx3090")
-    report, done = fathom(*words, flags=flags, env=ON, cwd=tmp_path)
+    report, done = fathom(*words, flags=flags, env=ON, cwd=tmp_path, timeout=300)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["train.py"], "three steps save nothing"
     whole = report["whole"]
     assert whole["came"] == "through" and whole["is_reported"], (whole, done.stdout, done.stderr)
