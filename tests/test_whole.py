@@ -326,11 +326,23 @@ def test_what_saw_all_of_it_is_not_run_again(fathom, tmp_path):
         assert "whole" not in report, flags
 
 
-def test_a_command_that_cannot_be_confined_is_not_shortened(fathom, tmp_path):
-    _, script, _ = written(tmp_path, EVALUATES)
-    report, done = fathom("sh", "-c", f"{PYTHON} {script}", flags=("--gpu", "rtx3090"), env=ON)
-    assert (report["verdict"], report["whole"]["came"]) == ("fits", "not_run")
-    assert "no shortened training was run: only `python script.py`" in " ".join(done.stdout.split()), done.stdout
+DISTRIBUTED = (
+    "import torch.distributed as dist\n"
+    + START.replace("torch.manual_seed(0)", 'dist.init_process_group("nccl")\ntorch.manual_seed(0)')
+    + EPOCHS
+    + "    validate()\n    torch.save(model.state_dict(), 'checkpoint.pt')\ndist.destroy_process_group()\n"
+)
+
+
+def test_commands_of_other_kinds_are_shortened_too(fathom, tmp_path):
+    torchrun = (PYTHON.parent / "torchrun", "--standalone", "--nproc-per-node", "1")
+    for start, code in ((("sh", "-c", '"$0" train.py', PYTHON), EVALUATES), ((*torchrun, "train.py"), DISTRIBUTED)):
+        (tmp_path / "train.py").write_text(code)
+        report, done = fathom(*start, flags=("--gpu", "rtx3090"), env={**ON, "FATHOM_VERIFY": "confined"}, cwd=tmp_path)
+        whole = report["whole"]
+        assert (whole["came"], whole["has_ended"], report["need"]["known"]) == ("through", True, "run"), (whole, done.stdout)
+        assert "evaluation" in peaks(whole["phases"])
+        assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 
 def test_what_is_kept_is_of_the_run_that_is_reported(fathom, tmp_path):

@@ -35,6 +35,7 @@ RECORD = "FATHOM_RECORD"
 VERIFY = "FATHOM_VERIFY"
 WHOLE_RUN = "FATHOM_WHOLE_RUN"
 WHOLE = "FATHOM_WHOLE"
+CONFINED = "FATHOM_CONFINED"
 SOURCES = "FATHOM_SOURCES"
 LEVERS = "FATHOM_LEVERS"
 FLOPS = "FATHOM_FLOPS"
@@ -48,7 +49,7 @@ PYTEST_OUTCOME = "FATHOM_PYTEST_OUTCOME"
 OWNER_FILE = "owner"
 FOLDER_SCHEMA = "fathom.folder/1"
 
-# Why a shortened training was not run.
+# Why a run could not be confined.
 UNCONFINED_FILE = "unconfined"
 
 # What a trial sees, a line of JSON each: docs/reference/files.md.

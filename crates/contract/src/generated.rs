@@ -67,7 +67,7 @@ pub fn python() -> String {
     text += &format!(
         "\n# A folder that goes with its process.\nOWNER_FILE = \"{OWNER_FILE}\"\n\
          FOLDER_SCHEMA = \"{FOLDER_SCHEMA}\"\n\n\
-         # Why a shortened training was not run.\nUNCONFINED_FILE = \"{UNCONFINED_FILE}\"\n\n\
+         # Why a run could not be confined.\nUNCONFINED_FILE = \"{UNCONFINED_FILE}\"\n\n\
          # What a trial sees, a line of JSON each: docs/reference/files.md.\nSOURCES_SCHEMA = \"{}\"\n\n",
         sources::SCHEMA
     );

@@ -1,8 +1,7 @@
 //! Runs a shortened training after the plain run of the first steps: its epochs end after a few batches, so that
 //! evaluation, checkpoints and what follows them are seen.
 //!
-//! It reaches code that saves, and what it would save is not real: `python/fathom/_doorway/whole` has the kernel refuse
-//! every write outside of the trial's own folder before the script begins, or does not begin.
+//! It reaches code that saves, and what it would save is not real: it is always confined (`confined.rs`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -122,7 +121,7 @@ pub(crate) fn see(again: &mut Again, run: &mut Run, plain: &Path) -> Result<Opti
         return Ok(None);
     }
     if bound::is_open(&short, again.settings()) {
-        short.most = again.most_of_short(&form, (&short, &folder))?;
+        short.most = again.most(Some(&form), (&short, &folder))?;
     }
     again.shorten(form.up_to_peak(&short));
     (short.budget_bytes, short.whole) = (run.budget_bytes, Some(whole));
@@ -142,10 +141,6 @@ fn came(folder: &Path, short: &Run) -> WholeCame {
     match short.verdict {
         Verdict::Fits | Verdict::Grew => WholeCame::Through,
         Verdict::DoesNotFit if short.out_of_memory.is_some() => WholeCame::RanOut,
-        _ if short.peak.is_none() && short.wall_seconds == 0.0 => WholeCame::NotRun(
-            "only `python script.py`, `python -m module` and `python -c code` can be shortened"
-                .to_owned(),
-        ),
         _ => WholeCame::Failed(short.failure.clone().unwrap_or_default()),
     }
 }

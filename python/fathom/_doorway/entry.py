@@ -31,8 +31,8 @@ def ready():
     from .border import DOORWAY
 
     folder = os.environ.get(contract.RUN)
-    if os.environ.get(contract.WHOLE):
-        make_short(folder)
+    if os.environ.get(contract.CONFINED):
+        confine(folder)
     DOORWAY.contain("chance", follow_chance)
     DOORWAY.contain("tuning", shorten_searches)
     if os.environ.get(contract.WORLD_SIZE):
@@ -46,11 +46,13 @@ def ready():
     DOORWAY.contain("the watch", wait_for_the_card)
 
 
-def make_short(folder):
-    """First of all: what it would save is not real, and nothing of the user's may be written over."""
-    from . import whole
+def confine(folder):
+    """First of all: nothing of the user's may be written over. Only what is confined may be shortened."""
+    from . import confined, whole
 
-    whole.install(folder)
+    confined.install(folder)
+    if os.environ.get(contract.WHOLE) and not confined.is_started_by_script():
+        whole.install()
 
 
 def follow_chance():

@@ -28,7 +28,7 @@ pub const FOLDER_SCHEMA: &str = "fathom.folder/1";
 /// The owner's file of such a folder.
 pub const OWNER_FILE: &str = "owner";
 
-/// Why a shortened training was not run: its process could not be kept from writing elsewhere.
+/// Why a run was not repeated: its process could not be kept from writing elsewhere.
 pub const UNCONFINED_FILE: &str = "unconfined";
 
 /// Problems of one file that are named.
