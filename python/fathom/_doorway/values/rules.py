@@ -7,9 +7,10 @@ arguments, or one on the host that holds what is not known.
 import torch
 
 from .by_cpu import made_by_cpu
+from .stand_ins import StandIn, exact, whole
 from .tokens import as_tokens
 
-T = torch.Tensor
+T, F = torch.Tensor, torch.nn.functional
 
 # Seconds that numbers are worth which a function checks.
 NUMBERS = 0.5
@@ -229,6 +230,13 @@ def where(values, func, args, kwargs):
     return values.note(func, args, kwargs)
 
 
+def sized(values, func, args, kwargs):
+    """A size that the function itself makes of a number with a fraction."""
+    number = lambda one: float(whole(one.origins, exact(one))) if type(one) is StandIn else one  # noqa: E731
+    settle = lambda one: type(one)(map(number, one)) if type(one) in (list, tuple) else number(one)  # noqa: E731
+    return values.note(func, tuple(map(settle, args)), {name: settle(one) for name, one in kwargs.items()})
+
+
 def one_hot(values, func, args, kwargs):
     """Without a number of classes it is the largest value plus one."""
     classes = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
@@ -365,7 +373,9 @@ def _table():
     for name in ("logical_not", "bitwise_not", "__invert__"):
         add(inverted, *both(name))
     add(where, torch.where)
-    add(one_hot, torch.nn.functional.one_hot)
+    add(sized, torch.arange, torch.range)
+    add(sized, *(getattr(torch._C._nn, name) for name in dir(torch._C._nn) if "upsample" in name))
+    add(one_hot, F.one_hot)
     add(repeat_interleave, *both("repeat_interleave"))
     for name in ("prod", "cumprod"):
         add(product, *both(name))
