@@ -105,7 +105,8 @@ class StandIn(float, metaclass=Kind):
         number = exact if function.__name__ in ("isnan", "isinf", "isfinite") else float
         given = [number(one) if type(one) is StandIn else one for one in given]
         settings = {name: number(one) if type(one) is StandIn else one for name, one in settings.items()}
-        return getattr(function, method)(*given, **settings)
+        with sys.modules["numpy"].errstate(all="ignore"):  # 1 may be a number that it warns of
+            return getattr(function, method)(*given, **settings)
 
     def __round__(self, digits=None):
         rounded = float.__round__(self, digits)
