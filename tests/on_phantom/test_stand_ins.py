@@ -158,6 +158,15 @@ def test_known_tensors_of_the_host_stay_as_they_are(unknown):
     assert view.tolist() == labels.tolist() == [3, 4, 5]
 
 
+def test_what_is_compared_with_itself_is_a_number():
+    """As the distributions of torch do, for what they are given."""
+    weight = torch.ones(LARGE_ENOUGH, device="cuda", requires_grad=True)
+    (weight * 2).sum().backward()
+    x = weight.grad
+    assert noted(lambda: (bool((x == x).all()), bool((x != x).any()), len(x[x.ne(x)]))) == ((True, False, 0), 0)
+    assert noted(lambda: bool((x == x.clone()).all()))[1] > 0
+
+
 def test_what_is_only_printed_decides_nothing(unknown, capsys):
     host = torch.zeros(3)
     host[1] = unknown
