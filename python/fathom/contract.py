@@ -64,6 +64,7 @@ Decided = dict[str, object]
 Generation = dict[str, object]
 Fault = dict[str, object]
 End = dict[str, object]
+Early = dict[str, object]
 Levers = dict[str, object]
 Lever = dict[str, object]
 Flops = dict[str, object]
@@ -285,6 +286,21 @@ def end(
         "type": type,
         "file": file,
         "line": line,
+    }
+
+
+def early_file(pid: int) -> str:
+    return f"early.{pid}.json"
+
+
+def early(
+    *,
+    end: End,
+) -> Early:
+    """The end of a process that no other file speaks of."""
+    return {
+        "schema": "fathom.early/1",
+        "end": end,
     }
 
 

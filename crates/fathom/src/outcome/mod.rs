@@ -12,8 +12,8 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
-use contract::files::Process;
-use contract::files::process::{Loader, Moment};
+use contract::files::process::{End, Loader, Moment};
+use contract::files::{Early, Process};
 use study::{
     Batches, Decision, OutOfMemory, Peak, PeakBytes, Run, Software, Unfinished, Varies, Verdict,
 };
@@ -53,7 +53,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
     let processes = processes::sum_up(peak.as_mut(), &left);
     let failure = match &unfinished {
         Some(unfinished) => Some(unfinished.to_string()),
-        None => failure(ended, all, stopped),
+        None => failure(ended, all, stopped).map(|how| named(&how, all, folder)),
     };
     let (verdict, exit_code) = match (&unfinished, &failure) {
         _ if out_of_memory.is_some() => (Verdict::DoesNotFit, 1),
@@ -372,15 +372,28 @@ fn failure(ended: &Ended, all: &[Seen], stopped: bool) -> Option<String> {
         (None, Some(signal)) => format!("killed by signal {signal}"),
         _ => "ended".to_owned(),
     };
-    let exception = all.iter().filter_map(Seen::end).find(|end| end.kind == "exception");
-    Some(match exception {
-        Some(end) => {
-            let message =
-                end.message.iter().flat_map(|text| text.lines()).next().unwrap_or_default();
-            format!("{}: {message} ({how})", end.exception.as_deref().unwrap_or_default())
-        }
-        None => how,
-    })
+    Some(how)
+}
+
+/// `ValueError: no such file at train.py:12 (exit code 1)`; without an exception, whether it came to the card.
+fn named(how: &str, all: &[Seen], folder: &Path) -> String {
+    let early: Vec<End> = read_each::<Early>(folder)
+        .into_iter()
+        .filter_map(|file| file.value.map(|early| early.end))
+        .collect();
+    let ends = all.iter().filter_map(Seen::end).chain(&early);
+    let Some(end) = ends.into_iter().find(|end| end.kind == "exception") else {
+        return match all.is_empty() {
+            true => format!("{how}, before it used the GPU; what it printed says why"),
+            false => how.to_owned(),
+        };
+    };
+    let message = end.message.iter().flat_map(|text| text.lines()).next().unwrap_or_default();
+    let name = end.exception.as_deref().unwrap_or_default();
+    let said = if message.is_empty() { name.to_owned() } else { format!("{name}: {message}") };
+    let place = end.file.clone().map(from_here).zip(end.line);
+    let place = place.map_or(String::new(), |(file, line)| format!(" at {file}:{line}"));
+    format!("{said}{place} ({how})")
 }
 
 fn peak_of(seen: &Seen) -> Peak {
