@@ -174,6 +174,7 @@ def loader(
     smallest: list[int],
     largest: list[int],
     was_largest_given: bool,
+    sizes_given: list[list[int]],
     grows_bytes: int,
 ) -> Loader:
     """A loader of batches, in a training that was shortened."""
@@ -187,6 +188,7 @@ def loader(
         "smallest": smallest,
         "largest": largest,
         "was_largest_given": was_largest_given,
+        "sizes_given": sizes_given,
         "grows_bytes": grows_bytes,
     }
 
