@@ -304,6 +304,41 @@ def test_sizes_that_vary_are_named(fathom, tmp_path):
     assert "batches vary: `batch` 65 × 512 to 8192 × 512" in " ".join(done.stdout.split()), done.stdout
 
 
+# What a batch takes depends on the one before it: the order decides.
+ORDERS = START + """
+class Rows(Dataset):
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, index):
+        return torch.zeros(4096 if index in (50, 55) else 64 + index, 512)
+
+before = None
+for rows in DataLoader(Rows(), batch_size=None):
+    rows = rows.cuda()
+    train(rows)
+    before = rows.repeat(4, 1)
+"""
+
+
+def test_orders_of_batches_give_a_band(fathom, tmp_path):
+    words = written(tmp_path, ORDERS)
+    flags = ("--gpu", "rtx3090", "--batch-order", "shuffle")
+    report, done = fathom(*words, flags=flags, env=ON, cwd=tmp_path)
+    orders = report["whole"]["orders"]
+    found = sorted(row["peak_allocated_bytes"] for row in orders)
+    assert len(orders) == 5 and found[0] < found[-1], orders
+    largest = max(orders, key=lambda row: row["peak_allocated_bytes"])
+    assert largest["largest_batch"] == [4096, 512], largest
+    text = " ".join(done.stdout.split())
+    assert re.search(r"5 orders of batches: peaks of .* to .*, median .*; the largest in step \d+, batch 4096 × 512", text), text
+    # The answer is that of the worst order.
+    assert report["peak"]["device_bytes"] >= max(row["device_bytes"] for row in orders)
+    again, _ = fathom(*words, flags=flags, env=ON, cwd=tmp_path)
+    assert again["whole"]["orders"] == orders, "seeds make it the same in every run"
+    assert "orders" not in fathom(*words, flags=flags[:2], env=ON, cwd=tmp_path)[0]["whole"]
+
+
 # Every batch leaves its answers on the card: a few batches do not show what all of them take.
 GATHERS = START + EPOCHS + """
     model.eval()

@@ -64,6 +64,7 @@ Decided = dict[str, object]
 Generation = dict[str, object]
 Fault = dict[str, object]
 End = dict[str, object]
+Early = dict[str, object]
 Levers = dict[str, object]
 Lever = dict[str, object]
 Flops = dict[str, object]
@@ -173,6 +174,7 @@ def loader(
     smallest: list[int],
     largest: list[int],
     was_largest_given: bool,
+    sizes_given: list[list[int]],
     grows_bytes: int,
 ) -> Loader:
     """A loader of batches, in a training that was shortened."""
@@ -186,6 +188,7 @@ def loader(
         "smallest": smallest,
         "largest": largest,
         "was_largest_given": was_largest_given,
+        "sizes_given": sizes_given,
         "grows_bytes": grows_bytes,
     }
 
@@ -285,6 +288,21 @@ def end(
         "type": type,
         "file": file,
         "line": line,
+    }
+
+
+def early_file(pid: int) -> str:
+    return f"early.{pid}.json"
+
+
+def early(
+    *,
+    end: End,
+) -> Early:
+    """The end of a process that no other file speaks of."""
+    return {
+        "schema": "fathom.early/1",
+        "end": end,
     }
 
 

@@ -98,6 +98,12 @@ impl Again {
 
     fn run_once(&mut self, form: Option<&ShortForm>, most: Option<Other>) -> Result<(Job, Run)> {
         let record = form.is_some();
+        let what = match (&most, form.and_then(ShortForm::order)) {
+            (Some(_), _) => "running again with other values",
+            (None, Some(_)) => "running a shortened training with another order of batches",
+            (None, None) => "running a shortened training",
+        };
+        self.runner.say(what.to_owned());
         let plain = self.runner.recorded(self.settings.card.clone());
         let wanted = Wanted { short: form.cloned(), most, record, ..plain };
         self.runner.expect(1);
@@ -171,9 +177,19 @@ impl Again {
 
     /// Recorded runs on cards with so much memory beside what other programs hold.
     fn run_at(&mut self, sizes: &[u64]) -> Result<Vec<Run>> {
+        let text: Vec<String> = sizes.iter().map(|size| report::bytes::text(*size)).collect();
+        let at = match self.is_unlimited(sizes) {
+            true => "without a limit".to_owned(),
+            false => format!("at {}", text.join(" and at ")),
+        };
+        self.runner.say(format!("running again {at}"));
         let with = |bytes: &u64| self.card.with_memory(bytes + self.card.used_bytes);
         let cards: Vec<Card> = sizes.iter().map(with).collect();
         self.runner.run_on(&cards)
+    }
+
+    fn is_unlimited(&self, sizes: &[u64]) -> bool {
+        sizes.iter().any(|size| gpus::UNLIMITED_BYTES <= size + self.card.used_bytes)
     }
 
     /// Cards of the catalogue whose memory is near to the need are run: their chips may ask for more, or less.
@@ -188,6 +204,7 @@ impl Again {
         let mut near: Vec<Card> = gpus::cards().iter().filter(is_near).cloned().collect();
         near.sort_by_key(|card| card.memory_bytes);
         near.truncate(TRIED);
+        self.runner.say(format!("running on {} GPUs near to the need", near.len()));
         for (card, tried) in near.iter().zip(self.runner.run_on(&near)?) {
             run.fits_on.retain(|other| other.name != card.name);
             if tried.verdict == Verdict::Fits && tried.has_kernels != Some(false) {

@@ -33,6 +33,8 @@ def ready():
     folder = os.environ.get(contract.RUN)
     if os.environ.get(contract.CONFINED):
         confine(folder)
+    if folder:
+        DOORWAY.contain("an early end", note_early_end, folder)
     DOORWAY.contain("chance", follow_chance)
     DOORWAY.contain("tuning", shorten_searches)
     if os.environ.get(contract.WORLD_SIZE):
@@ -53,6 +55,12 @@ def confine(folder):
     confined.install(folder)
     if os.environ.get(contract.WHOLE) and not confined.is_started_by_script():
         whole.install()
+
+
+def note_early_end(folder):
+    from . import early_end
+
+    early_end.install(folder)
 
 
 def follow_chance():

@@ -265,6 +265,8 @@ def watch_looks():
 
 
 def look(follows, args, kwargs):
+    if _mirror is not None and _mirror.is_looking():
+        return  # not the script's own look
     given = dict(kwargs or {}, **({"path": args[0]} if args else {}))
     if "path" in given:
         unseen(looked, given["path"], follows and given.get("follow_symlinks", True))

@@ -7,7 +7,8 @@
 mod shape;
 mod text;
 
-pub mod flops;
+pub mod early;
+mod flops;
 pub mod levers;
 pub mod process;
 pub mod ranks;
@@ -15,6 +16,7 @@ pub mod sources;
 
 use serde_json::Value;
 
+pub use self::early::Early;
 pub use self::flops::Flops;
 pub use self::levers::Levers;
 pub use self::process::Process;

@@ -65,6 +65,9 @@ pub(crate) struct RunArguments {
     /// `off`: do not run a shortened training to see evaluation, saving and later epochs [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) whole: Option<String>,
+    /// `shuffle`: run the shortened training with its batches in five other orders, and show the band of peaks
+    #[arg(long, value_name = "given|shuffle")]
+    pub(crate) batch_order: Option<String>,
     /// Exit with 1 also if the answer is TIGHT, DEPENDS or NOT MEASURED
     #[arg(long)]
     pub(crate) strict: bool,

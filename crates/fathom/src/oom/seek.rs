@@ -82,6 +82,7 @@ fn settings(memory: Option<u64>) -> Settings {
         notes: Vec::new(),
         record: true,
         verify: Verify::Off,
+        orders: false,
         confined: None,
         whole: false,
         short: None,

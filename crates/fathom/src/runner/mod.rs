@@ -175,6 +175,11 @@ impl OnPhantom {
         }
     }
 
+    /// What is being done, for whoever waits.
+    pub(crate) fn say(&mut self, doing: String) {
+        self.progress.say(doing);
+    }
+
     /// So many trials more are to come.
     pub(crate) fn expect(&mut self, count: usize) {
         self.progress.expect(count);

@@ -60,6 +60,18 @@ impl Verify {
     }
 }
 
+/// `--batch-order`, checked.
+fn orders(value: Option<&str>) -> Result<bool> {
+    match value {
+        None | Some("given") => Ok(false),
+        Some("shuffle") => Ok(true),
+        Some(other) => Err(Hinted::error(
+            format!("`--batch-order` is `{other}`"),
+            "write `given`, the script's own order, or `shuffle`, several others",
+        )),
+    }
+}
+
 /// The settings of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -76,6 +88,8 @@ pub(crate) struct Settings {
     pub(crate) verify: Verify,
     /// Whether a shortened training is run, to see what comes after the first steps.
     pub(crate) whole: bool,
+    /// Whether the shortened training is run with other orders of batches, too.
+    pub(crate) orders: bool,
     /// How the run is kept from leaving something behind, if it is.
     pub(crate) confined: Option<Confined>,
     /// How the training is shortened, in a trial of that kind.
@@ -136,6 +150,7 @@ impl Settings {
             record,
             verify,
             whole,
+            orders: orders(flags.batch_order.as_deref())?,
             confined: None,
             short: None,
             keeps_source: flags.keeps_source,

@@ -10,7 +10,7 @@ import sys
 
 from .. import border
 from ..file_owner import is_library
-from ..sources import OF_THE_MACHINE
+from ..sources import OF_THE_MACHINE, connected, unseen
 
 EFFECTS = border.Party("other programs may be started", passes=(PermissionError,))
 
@@ -30,6 +30,7 @@ class Effects:
 
     def hook(self, event, args):
         if event == "socket.connect" and isinstance(args[1], tuple) and not is_local(args[1][0]):
+            unseen(connected, *args)  # what it would have got is not known: such a trial is not remembered
             self.refuse(f"a connection to `{args[1][0]}`")
         elif event in STARTS and self.is_new() and not is_by_library() and name_of(args[0]) not in OF_THE_MACHINE:
             self.refuse(f"the program `{name_of(args[0])}`")

@@ -23,7 +23,7 @@ def install():
     from .loaders import Loaders
 
     asked = json.loads(os.environ[contract.WHOLE])
-    loaders = Loaders(asked["batches"])
+    loaders = Loaders(asked["batches"], asked["order"])
     ending = Ending(asked, loaders)
     DOORWAY.contain("loaders", loaders.install)
     DOORWAY.contain("trainers", trainers.install, asked["batches"], asked["steps"] or sys.maxsize)
