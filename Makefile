@@ -20,7 +20,7 @@ PYTEST := $(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --no-loadscope-re
 FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
-QUICK := accuracy peers speed scale values rust planner
+QUICK := accuracy cards peers speed scale values rust planner
 CHECKED := python tests bench examples packaging
 BENCHES := $(QUICK) ranks largest fit_cases names
 
