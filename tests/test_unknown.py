@@ -5,6 +5,8 @@ import re
 import pytest
 from conftest import PYTHON, SCRIPTS
 
+IS_WARM = True
+
 # Gradients are not known, so the mask is not.
 MASK = """
 import torch
@@ -304,17 +306,23 @@ def test_what_a_function_reads_inside_is_never_a_plain_answer(run):
     assert report["headline"].startswith("DEPENDS  fits if what `kept") and "zero was assumed" in done.stdout
 
 
+RANKS = ("--world-size", "2", "--ranks", "all")
+
+
 def test_ranks_are_tried_with_the_most_as_well(run):
     """All of them, and what they print then is dropped."""
-    ranks = ("--world-size", "2", "--ranks", "all")
-    report, done = run(MASK, *ranks)
+    report, done = run(MASK, *RANKS)
     assert done.stdout.count("KEPT") == 2 and report["most"]["fits"]
     assert report["headline"].startswith("FITS  ") and "needs between 4.00 GiB and 8.47 GiB" in report["headline"], report["headline"]
-    report, done = run(MASK, "--memory", "5GiB", *ranks)
+    report, done = run(MASK, "--memory", "5GiB", *RANKS)
     assert report["verdict"] == "fits_if" and "not if it gives all" in report["headline"]
-    report, done = run(COUNT, *ranks)
+
+
+@pytest.mark.matrix
+def test_ranks_with_other_unknowns_are_judged_as_one(run):
+    report, done = run(COUNT, *RANKS)
     assert report["verdict"] == "fits_if" and report["headline"].startswith("DEPENDS  fits if what `"), report["headline"]
-    report, done = run(KERNEL.replace("torch.empty(int(out), 1000", "torch.empty(0 * int(out), 1000"), *ranks)
+    report, done = run(KERNEL.replace("torch.empty(int(out), 1000", "torch.empty(0 * int(out), 1000"), *RANKS)
     assert report["verdict"] == "fits" and report["most"]["is_same"], report["headline"]
 
 
