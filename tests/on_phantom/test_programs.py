@@ -82,6 +82,13 @@ def kind_of(x, name):
     return getattr(torch.cuda if x.is_cuda else torch, f"{name}Tensor")
 
 
+def indexed_by_array(x):
+    places = np.arange(COUNT)[::-1][:5000].copy()
+    found = x[places]
+    places[:] = 0
+    return found
+
+
 def matched(x):
     square = x[:90_000].view(300, 300)
     return square @ square.T / 300
@@ -182,6 +189,9 @@ PROGRAMS = {
     "one_hot": lambda x: F.one_hot(x.abs().long(), x.abs().long().max() + 2).float(),
     "a tensor as a size": lambda x: x[: (x > 0).sum()][: x.max().long()].new_ones((x > 2).sum(), 3),
     "a tensor as a number": lambda x: x.roll((x > 0).sum().item()).narrow(0, 0, (x > 1).sum()),
+    "index of NumPy's": lambda x: x.view(300, 400)[np.arange(0, 300, 3)][:, np.arange(400) % 7 > 2],
+    "index of NumPy's, changed later": lambda x: indexed_by_array(x),
+    "number of NumPy's": lambda x: x.view(300, 400)[np.int64(7)] * np.float32(2) + np.float64(0.5),
     "repeat_interleave": lambda x: x[:100].repeat_interleave(x[:100].abs().long()),
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ LARGE = 1 << 20
 WRITERS = {
     "_tensor_str.py", "aim", "clearml", "comet_ml", "csv.py", "dvclive", "json", "logging", "lr_scheduler.py",
     "matplotlib", "mlflow", "neptune", "omegaconf",
-    "pprint.py", "rich", "swanlab", "tabulate", "tensorboard", "tensorboardX", "tqdm", "wandb", "yaml",
+    "pprint.py", "rich", "swanlab", "tabulate", "tensorboard", "tensorboardX", "torchvision/utils.py", "tqdm", "wandb", "yaml",
 }  # fmt: skip
 
 
@@ -266,7 +266,8 @@ def is_writer(file):
     """By the part of the path that is the library's own."""
     parts = file.split(os.sep)
     starts = [at for at, part in enumerate(parts) if part.endswith("-packages") or part.startswith("python3")]
-    return not WRITERS.isdisjoint(parts[max(starts, default=-1) + 1 :])
+    parts = parts[max(starts, default=-1) + 1 :]
+    return not WRITERS.isdisjoint((*parts, "/".join(parts)))
 
 
 # -- for Python -------------------------------------------------------------------------------------------
