@@ -106,9 +106,9 @@ def test_an_unknown_card(fathom):
 
 def test_a_command_that_is_not_there(fathom, tmp_path):
     assert_refused(fathom.command("run", "--", "no-such-command"), "`no-such-command` was not found", "check the spelling")
-    assert_refused(fathom.command("run", "--", "no-such-script.py"), "was not found", "to run a Python file: `fathom run -- python")
-    script = tmp_path / "train.py"
-    script.write_text(TRAIN)
+    assert_refused(fathom.command("run", "--", "no-such-script.py"), "was not found", "no file of this name is here")
+    script = tmp_path / "train.sh"
+    script.write_text("python train.py\n")
     assert_refused(fathom.command("run", "--", script), "is not executable", "`chmod +x")
     assert_refused(fathom.command("run", "--", tmp_path), "was not found")
 

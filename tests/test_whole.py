@@ -6,6 +6,8 @@ import re
 import pytest
 from conftest import PYTHON
 
+IS_WARM = True
+
 ON = {"FATHOM_WHOLE_RUN": "on"}
 MIB = 1 << 20
 

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         Err(error) if error.kind() == ErrorKind::InvalidUtf8 => return refuse(&error::no_text()),
         Err(error) => error.exit(),
     };
-    let result = match cli.command {
+    let result = match cli.command.completed() {
         Command::Run(arguments) => commands::run(&arguments),
         Command::Check(arguments) => commands::check(&arguments),
         Command::Fit(arguments) => commands::fit(&arguments),

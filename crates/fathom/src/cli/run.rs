@@ -87,8 +87,8 @@ pub(crate) struct RunArguments {
     /// Say what is being done
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// The command: python, torchrun, accelerate launch, a shell script …
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The command: `train.py`, `python -m …`, `torchrun …`, a shell script; `--` may stand before it
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
