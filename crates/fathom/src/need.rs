@@ -115,6 +115,9 @@ impl Again {
     pub(crate) fn trouble(&self) -> Option<String> {
         let cure = "`--verify on` runs it all the same, and what it writes, it writes again";
         match (self.runner.unconfined(), &self.trouble) {
+            _ if session::ending().is_some() => {
+                Some("a signal ended the runs that find what the script needs".to_owned())
+            }
             _ if self.settings.verify != Verify::Confined => None,
             (Some(why), _) => Some(format!(
                 "the script was not run again, since this machine cannot keep it from writing over your files \
@@ -169,7 +172,8 @@ impl Again {
             _ => Tried::Other,
         };
         let both = [tried(0), tried(1)];
-        let has_failed = |run: &&Run| run.verdict == Verdict::ScriptFailed;
+        let has_failed =
+            |run: &&Run| matches!(run.verdict, Verdict::ScriptFailed | Verdict::TimedOut);
         let trouble = runs.iter().find(has_failed).and_then(|run| run.failure.clone());
         self.trouble = self.trouble.take().or(trouble);
         Ok(both)

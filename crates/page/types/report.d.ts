@@ -80,6 +80,16 @@ export interface Whole {
   batches: Batches[];
   unseen_bytes: number;
   refused: string[];
+  orders?: BatchOrder[];
+}
+
+export interface BatchOrder {
+  seed: number;
+  peak_allocated_bytes: number;
+  device_bytes: number;
+  peak_step: number;
+  largest_batch: number[];
+  ran_out: boolean;
 }
 
 export interface WholePhase {
