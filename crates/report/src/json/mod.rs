@@ -13,7 +13,7 @@ pub use explain::explain;
 use against::Against;
 use body::{Body, Held, OriginRow, place};
 pub(crate) use body::{LARGEST, known};
-use findings::{AskedRow, Finding, answers, findings};
+use findings::{AskedRow, Finding, SuspectRow, answers, findings, suspects};
 
 use crate::processes::JsonProcess;
 use crate::ranks::{self, JsonRank, JsonWorld};
@@ -48,6 +48,7 @@ struct Report<'a> {
     #[serde(flatten)]
     body: Body<'a>,
     findings: Vec<Finding<'a>>,
+    not_the_cause: Vec<SuspectRow>,
     answers: Vec<AskedRow<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     budget_bytes: Option<u64>,
@@ -358,6 +359,7 @@ pub fn json(run: &Run) -> String {
         beyond: run.beyond.as_ref().map(|beyond| Beyond::of(run, beyond)),
         body: run.anatomy().map(Body::of).unwrap_or_default(),
         findings: findings(run.findings()),
+        not_the_cause: suspects(run.suspects()),
         answers: answers(&run.answers),
         out_of_memory: out_of_memory(run),
         budget_bytes: run.budget_bytes,
