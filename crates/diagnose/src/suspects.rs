@@ -42,11 +42,12 @@ pub fn suspects(anatomy: &Anatomy, ended_by_memory: bool) -> Vec<Suspect> {
         suspect("parameters", held(Category::Weights)),
         suspect("inputs", held(Category::Inputs)),
         suspect("attention matrices", found("attention-matrices")),
-        Suspect {
-            of: Whole::Reserved,
-            ..suspect("fragmentation", sum(holes.map(|row| row.bytes)))
-        },
     ];
+    // Where the cache and its holes are a remark of their own, they need no alibi.
+    if found("fragmentation") == 0 {
+        let holes = sum(holes.map(|row| row.bytes));
+        list.push(Suspect { of: Whole::Reserved, ..suspect("fragmentation", holes) });
+    }
     if !scene.is_inference() {
         list.push(suspect("optimizer state", held(Category::Optimizer)));
         list.push(suspect("logits", found("loss-logits")));
