@@ -19,6 +19,9 @@ use crate::modules::Modules;
 use crate::source::{Source, in_package};
 use crate::tensors;
 
+/// With bytes and blocks.
+type LibraryLines = Vec<(LibraryLine, u64, u64)>;
+
 /// How many kinds of the largest tensors are kept.
 const KINDS: usize = 20;
 
@@ -158,7 +161,7 @@ impl<'a> Knife<'a> {
     }
 
     /// For each of the user's lines the lines of packages that it has led to.
-    fn led_to(&self, alive: &[&Life]) -> HashMap<(TextId, u32), Vec<(LibraryLine, u64, u64)>> {
+    fn led_to(&self, alive: &[&Life]) -> HashMap<(TextId, u32), LibraryLines> {
         let mut sums: BTreeMap<(u32, u32, LibraryLine), (u64, u64)> = BTreeMap::new();
         for (owner, (bytes, count)) in sum_by(alive, |life| life.owner) {
             let (frame, library) =
@@ -168,7 +171,7 @@ impl<'a> Knife<'a> {
                 *sum = (sum.0 + bytes, sum.1 + count);
             }
         }
-        let mut found: HashMap<_, Vec<(LibraryLine, u64, u64)>> = HashMap::new();
+        let mut found: HashMap<_, LibraryLines> = HashMap::new();
         for ((file, line, library), (bytes, count)) in sums {
             found.entry((TextId(file), line)).or_default().push((library, bytes, count));
         }

@@ -113,3 +113,33 @@ fn a_refused_request_is_counted_with_what_is_alive() {
     let what = |finding: &Finding| finding.evidence.first().map(|row| row.what.clone());
     assert_eq!(what(&all[0]).as_deref(), Some("the request that failed"));
 }
+
+#[test]
+fn buckets_of_deepspeed_are_a_setting() {
+    let bucket = "name 0x2000000 communication text 9\nphase backward step 1\n";
+    let text = REPLICAS.replace("CLASS", "Engine").replace("SHAPE", "float32[4096, 2048]");
+    let named = format!("{text}{bucket}");
+    let explained = |name: &str| {
+        let text = named.replace("\nframe 0", &format!("\ntext 9 \"{name}\"\nframe 0"));
+        let (all, _) = findings(&text);
+        let found = all.iter().find(|finding| finding.id == "collectives");
+        found.unwrap_or_else(|| panic!("{all:?}")).explanation.clone()
+    };
+    let of_deepspeed = explained("gradient buckets (DeepSpeed)");
+    assert!(of_deepspeed.contains("`reduce_bucket_size`"), "{of_deepspeed}");
+    assert!(!of_deepspeed.contains("largest unit"), "{of_deepspeed}");
+    assert!(explained("all-gather of layers.0").contains("largest unit"));
+}
+
+#[test]
+fn what_takes_little_is_not_the_cause() {
+    let text = REPLICAS.replace("CLASS", "DataParallel").replace("SHAPE", "float32[4096, 2048]");
+    let recording = text::recording(&text).unwrap();
+    let anatomy = anatomy::dissect(&recording, &replay(&recording, &Settings::default()));
+    let named: Vec<(&str, u64)> =
+        diagnose::suspects(&anatomy, false).iter().map(|it| (it.name, it.bytes)).collect();
+    // Weights are a seventh of it.
+    assert!(!named.iter().any(|(name, _)| *name == "parameters"), "{named:?}");
+    assert!(named.contains(&("attention matrices", 0)), "{named:?}");
+    assert!(named.contains(&("optimizer state", 0)), "{named:?}");
+}
