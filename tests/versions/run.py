@@ -91,7 +91,7 @@ def render(results):
         "# Versions of PyTorch",
         "",
         "Written by `make test-versions`; do not edit it by hand. Each version was installed as PyPI has it, without NVIDIA's",
-        "packages, and ran three scripts on a phantom RTX 3090. *works*: the script goes through, its tensors are recorded, and",
+        "packages, and ran four scripts on a phantom RTX 3090. *works*: the script goes through, its tensors are recorded, and",
         "the recorder's peak is PyTorch's own. *train*: a conv net; *ranks*: one rank of two under FSDP; *Triton*: a kernel of",
         "the Triton that this torch pins; *compile*: `torch.compile`.",
         "",
@@ -105,6 +105,8 @@ def render(results):
         lines.append(f"| {version} | " + " | ".join(cells) + " |")
     refused = next((row["train"] for row in results.values() if "is too old" in row["train"]), None)
     lines += ["", f"An older torch is refused before anything runs: `{refused.removeprefix('error: ')}`"] if refused else []
+    untried = [version for version in VERSIONS if version not in results]
+    lines += ["", f"Not tried yet: {', '.join(untried)}."] if untried else []
     return "\n".join(lines).replace("`python`", "python") + "\n"
 
 
