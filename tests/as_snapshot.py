@@ -12,6 +12,6 @@ stacks, out, *sys.argv = sys.argv[1:]
 torch.cuda.init()
 torch.cuda.memory._record_memory_history(stacks=stacks)
 try:
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    kept = runpy.run_path(sys.argv[0], run_name="__main__")  # what the script made lives as long as in a run of its own
 finally:
     torch.cuda.memory._dump_snapshot(out)

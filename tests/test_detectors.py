@@ -62,6 +62,7 @@ def test_a_case_shows_what_it_should(cases, name):
         assert expected["says"] in f"{first['title']} {first['explanation']}", shown
         labels = {remedy["id"]: remedy["label"] for remedy in first["remedies"]}
         assert expected["remedies"].items() <= labels.items(), labels
+        assert not labels.keys() & set(expected["without"]), labels
         if case["bytes"] is not None:
             assert first["bytes"] == case["bytes"], shown
         if case["lines"]:

@@ -9,6 +9,8 @@ import re
 import pytest
 from conftest import PYTHON, ROOT
 
+IS_WARM = True
+
 RECORDED = ROOT / "tests/recorded"
 SNAPSHOT = RECORDED / "kdr2-t2-None_fwd-eager_bwd.pickle"
 # Keeps every output: 4 KiB more each step.
@@ -202,7 +204,7 @@ def test_a_run_out_of_memory_is_told_why_and_what_would_have_helped(fathom, tmp_
     report, done = fathom(PYTHON, script, flags=("--gpu", "rtx3090", "--out", tmp_path / "out"))
     reason = report["out_of_memory"]["reason"]
     assert reason.startswith("No room for 110.0 MiB: the largest free block for it has 88.0 MiB, the card had ")
-    assert reason.endswith("in use; `expandable_segments:True` would have met it"), reason
+    assert reason.endswith("in use; `expandable_segments:True` would have met this request"), reason
     assert re.search(r"^why      No room for 110\.0 MiB", done.stdout, re.M)
     (file,) = (tmp_path / "out").glob("recording.*.fathom")
     explained = json.loads(fathom.command("explain", file, "--json", "-").stdout)

@@ -3,7 +3,9 @@
 import re
 
 import pytest
-from conftest import PYTHON
+from conftest import PYTHON, sampled
+
+IS_WARM = True
 
 STEPS = 3
 # What helps a training and nothing else.
@@ -83,14 +85,17 @@ def test_backward_passes_without_an_update_are_rounds(run):
     assert "a step is a round of backward passes" in done.stdout
 
 
-def test_the_same_steps_are_counted_without_a_recording(run):
-    for way in ("data", "gan", "without_modules"):
-        report, done = run("by_hand", way, ("--record", "off"))
-        assert (report["steps"], rounds(done)) == (STEPS, STEPS + 1), done.stdout
-    for way in ("generate", "evaluation"):
-        recorded, plain = run("inference", way)[0], run("inference", way, ("--record", "off"))[0]
-        assert recorded["steps"] == plain["steps"] and recorded["stopped"] == plain["stopped"]
-        assert recorded["peak"]["allocated_bytes"] == plain["peak"]["allocated_bytes"]
+@pytest.mark.parametrize("way", ["data", "gan", "without_modules"])
+def test_the_same_updates_are_counted_without_a_recording(run, way):
+    report, done = run("by_hand", way, ("--record", "off"))
+    assert (report["steps"], rounds(done)) == (STEPS, STEPS + 1), done.stdout
+
+
+@pytest.mark.parametrize("way", sampled(["generate", "evaluation"], ["evaluation"]))
+def test_the_same_rounds_are_counted_without_a_recording(run, way):
+    recorded, plain = run("inference", way)[0], run("inference", way, ("--record", "off"))[0]
+    assert recorded["steps"] == plain["steps"] and recorded["stopped"] == plain["stopped"]
+    assert recorded["peak"]["allocated_bytes"] == plain["peak"]["allocated_bytes"]
 
 
 @pytest.mark.parametrize(("way", "batch"), [("generate", 3), ("static", 3), ("beams", 3)])

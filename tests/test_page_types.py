@@ -13,6 +13,8 @@ from page_types import Result, Types
 from pages import embedded, folder  # noqa: F401
 from test_whole import LENGTHS
 
+IS_WARM = True
+
 # Gradients of this size are not known, and so what is chosen by them.
 UNKNOWN = """
 import torch
@@ -36,13 +38,15 @@ BLOCKS = (PYTHON, SCRIPTS / "blocks_flags.py", "--batch-size", "8", "--depth", "
 SNAPSHOT = ROOT / "tests/recorded/kdr2-t2-None_fwd-eager_bwd.pickle"
 # Null or empty in the runs below: they need a signal, a failure, a rename, a knob as a lever, a sweep of ranks.
 SELDOM = """
-Against.need Against.remarks Baseline.failure Beyond.allocated_bytes Beyond.cause Beyond.failure Beyond.need Beyond.phase
-Beyond.raised_by Beyond.step ChangedLine.was ChangedModule.was ChangedTensor.was Decided.library_file
-Decided.library_line Difference.notes Difference.renamed Explanation.answers Fewest.gpu Fewest.is_assumed Fewest.others
-Fewest.ranks FitAnswer.notes FitAnswer.unfinished FitAnswer.unknown_places Largest.failure Lever.name Lever.parts
-Lever.value MostNeeded.failure Point.failure Report.beyond Report.unattributed Report.unfinished Shortage.remedy SweepAnswer.fewest
-SweepAnswer.notes SweepAnswer.unfinished SweepAnswer.unknown_places Unattributed.bytes Unattributed.why
-Unfinished.after_seconds Unfinished.reason Unfinished.signal Whole.refused Whole.unseen Whole.why Workspace.calls Workspace.largest_bytes
+Against.need Against.remarks Baseline.failure BatchOrder.device_bytes BatchOrder.largest_batch
+BatchOrder.peak_allocated_bytes BatchOrder.peak_step BatchOrder.ran_out BatchOrder.seed Beyond.allocated_bytes Beyond.cause
+Beyond.failure Beyond.need Beyond.phase Beyond.raised_by Beyond.step ChangedLine.was ChangedModule.was ChangedTensor.was
+Decided.library_file Decided.library_line Difference.notes Difference.renamed Explanation.answers Fewest.gpu
+Fewest.is_assumed Fewest.others Fewest.ranks FitAnswer.notes FitAnswer.unfinished FitAnswer.unknown_places Largest.failure
+Lever.name Lever.parts Lever.value MostNeeded.failure Point.failure Report.beyond Report.unattributed Report.unfinished
+Shortage.remedy SweepAnswer.fewest SweepAnswer.notes SweepAnswer.unfinished SweepAnswer.unknown_places Unattributed.bytes
+Unattributed.why Unfinished.after_seconds Unfinished.reason Unfinished.signal Whole.orders Whole.refused Whole.unseen
+Whole.why Workspace.calls Workspace.largest_bytes
 """
 
 

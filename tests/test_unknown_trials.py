@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import PYTHON
+from conftest import PYTHON, sampled
 from test_unknown import BRANCH, EXIT, HIDDEN, LINE, MASK, SIZED, TRAINS
 
 # As MASK, with rows to vary: nothing kept needs 4 GiB or so, all of 60,000 rows another 4.5.
@@ -79,7 +79,7 @@ TRIALS = {
 }
 
 
-@pytest.mark.parametrize("name", TRIALS)
+@pytest.mark.parametrize("name", sampled(TRIALS, ["exit", "trains"]))
 def test_trials_go_by_numbers_as_runs_do(trials, name):
     script, memory, expected = TRIALS[name]
     answer, text = trials("fit", script, flags=("--memory", memory))

@@ -11,9 +11,9 @@ import torch
 CASES = {}
 
 
-def fires(finding, says="", remedies=None):
-    """A case in which this must be found, with these words and at least these remedies by label."""
-    return lambda function: add(function, finding, True, says, remedies or {})
+def fires(finding, says="", remedies=None, without=()):
+    """A case in which this must be found, with these words, at least these remedies by label, and none of `without`."""
+    return lambda function: add(function, finding, True, says, remedies or {}, without)
 
 
 def spares(*findings):
@@ -21,12 +21,12 @@ def spares(*findings):
     return lambda function: [add(function, finding, False, "", {}) for finding in findings][0]  # noqa: RUF015  each is added
 
 
-def add(function, finding, is_found, says, remedies):
+def add(function, finding, is_found, says, remedies, without=()):
     lines, first = inspect.getsourcelines(function)
     here = [first + number for number, line in enumerate(lines) if line.rstrip().endswith("# HERE")]
     known = CASES.setdefault(function.__name__, {"file": inspect.getfile(function), "lines": here, "function": function})
     assert known["function"] is function, f"two cases are called {function.__name__}"
-    known.setdefault("expected", []).append({"id": finding, "fires": is_found, "says": says, "remedies": remedies})
+    known.setdefault("expected", []).append({"id": finding, "fires": is_found, "says": says, "remedies": remedies, "without": without})
     return function
 
 

@@ -63,6 +63,17 @@ pub struct Origin {
     pub function: String,
     /// The user's line.
     pub line: u32,
+    /// The line of a package, other than torch, that the user's line has led to.
+    pub library: LibraryLine,
+}
+
+/// A line of an installed package; empty where there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LibraryLine {
+    /// In its package: `transformers/trainer.py`.
+    pub file: String,
+    pub line: u32,
+    pub function: String,
 }
 
 /// One moment taken apart. Modules' own bytes, lines, operators and phases each sum to `allocated`.
@@ -147,6 +158,8 @@ pub struct LineBytes {
     pub bytes: u64,
     /// How many blocks.
     pub count: u64,
+    /// Lines of packages that it has led to, with bytes and blocks, largest first; not all of it needs to have one.
+    pub library: Vec<(LibraryLine, u64, u64)>,
 }
 
 /// Something with a name.

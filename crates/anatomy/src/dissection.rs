@@ -1,6 +1,6 @@
 //! One moment taken apart, by every dimension.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use allocator::Timeline;
@@ -8,13 +8,15 @@ use recording::{Category, Event, OwnerId, Phase, Recording, TextId};
 
 use crate::account::Around;
 use crate::alike::{self, Pattern};
-use crate::anatomy::{Alike, Dissection, LineBytes, Named, Origin, PhaseBytes, Tensor, When};
+use crate::anatomy::{
+    Alike, Dissection, LibraryLine, LineBytes, Named, Origin, PhaseBytes, Tensor, When,
+};
 use crate::areas::areas;
 use crate::categories::Categories;
 use crate::ledger;
 use crate::lives::{Life, Lives, NEVER, Naming};
 use crate::modules::Modules;
-use crate::source::Source;
+use crate::source::{Source, in_package};
 use crate::tensors;
 
 /// How many kinds of the largest tensors are kept.
@@ -111,6 +113,17 @@ impl<'a> Knife<'a> {
             file: text(frame.file),
             function: text(frame.function),
             line: frame.line,
+            library: self.library(owner),
+        }
+    }
+
+    fn library(&self, owner: OwnerId) -> LibraryLine {
+        let Some(frame) = self.source.library(owner) else { return LibraryLine::default() };
+        let text = |id: TextId| self.recording.texts.get(id);
+        LibraryLine {
+            file: in_package(text(frame.file)).to_owned(),
+            line: frame.line,
+            function: text(frame.function).to_owned(),
         }
     }
 
@@ -129,17 +142,38 @@ impl<'a> Knife<'a> {
             words.entry((frame.file, frame.line)).or_insert((frame.function, frame.source));
             (frame.file, frame.line)
         });
+        let mut led_to = self.led_to(alive);
         let text = |id: TextId| self.recording.texts.get(id).to_owned();
         let mut lines: Vec<LineBytes> = sums
             .into_iter()
             .map(|(key, (bytes, count))| {
                 let (function, source) = words[&key];
                 let (file, function, source) = (text(key.0), text(function), text(source));
-                LineBytes { file, line: key.1, function, source, bytes, count }
+                let library = led_to.remove(&key).unwrap_or_default();
+                LineBytes { file, line: key.1, function, source, bytes, count, library }
             })
             .collect();
         lines.sort_by(|a, b| (b.bytes, &a.file, a.line).cmp(&(a.bytes, &b.file, b.line)));
         lines
+    }
+
+    /// For each of the user's lines the lines of packages that it has led to.
+    fn led_to(&self, alive: &[&Life]) -> HashMap<(TextId, u32), Vec<(LibraryLine, u64, u64)>> {
+        let mut sums: BTreeMap<(u32, u32, LibraryLine), (u64, u64)> = BTreeMap::new();
+        for (owner, (bytes, count)) in sum_by(alive, |life| life.owner) {
+            let (frame, library) =
+                (self.source.line(owner).unwrap_or_default(), self.library(owner));
+            if !library.file.is_empty() {
+                let sum = sums.entry((frame.file.0, frame.line, library)).or_default();
+                *sum = (sum.0 + bytes, sum.1 + count);
+            }
+        }
+        let mut found: HashMap<_, Vec<(LibraryLine, u64, u64)>> = HashMap::new();
+        for ((file, line, library), (bytes, count)) in sums {
+            found.entry((TextId(file), line)).or_default().push((library, bytes, count));
+        }
+        found.values_mut().for_each(|rows| rows.sort_by_key(|row| std::cmp::Reverse(row.1)));
+        found
     }
 
     /// The operator of an owner, or its autograd node.

@@ -40,8 +40,8 @@ use recording::{Event, Recording};
 
 pub use account::{Around, Entry, Part};
 pub use anatomy::{
-    Alike, Anatomy, AreaBytes, Dissection, Growth, GrowthSite, LineBytes, ModuleBytes, Named,
-    Origin, OutOfMemory, PhaseBytes, PhasePeak, StepPeak, Tensor, When,
+    Alike, Anatomy, AreaBytes, Dissection, Growth, GrowthSite, LibraryLine, LineBytes, ModuleBytes,
+    Named, Origin, OutOfMemory, PhaseBytes, PhasePeak, StepPeak, Tensor, When,
 };
 pub use categories::Categories;
 pub use check::check;

@@ -157,6 +157,8 @@ struct Pass {
     when: When,
     /// Bytes of the tensor that each text of the recording tells of; 0 for other texts.
     sizes: Vec<u64>,
+    /// Whether each owner is in a module.
+    is_in_module: Vec<bool>,
 }
 
 impl Pass {
@@ -169,7 +171,9 @@ impl Pass {
         let when = first.map_or(When::default(), |(phase, step)| When { phase: Some(phase), step });
         let lives = Lives { spans: vec![Span { from: 0, when }], ..Lives::default() };
         let sizes = recording.texts.iter().map(|text| tensors::bytes(text).unwrap_or(0)).collect();
-        let mut pass = Pass { lives, live: BTreeMap::new(), pending: HashMap::new(), when, sizes };
+        let is_in_module = recording.owners.iter().map(|owner| owner.module != TextId(0)).collect();
+        let (live, pending) = (BTreeMap::new(), HashMap::new());
+        let mut pass = Pass { lives, live, pending, when, sizes, is_in_module };
         pass.start(recording, timeline);
         pass
     }
@@ -283,6 +287,12 @@ impl Pass {
             Mark::Name { address, category, name } => {
                 if let Some(index) = self.containing(address) {
                     self.lives.names.push(Naming { life: index, category, name, time });
+                    // What one model has made and another is given is no input of the script's.
+                    let owner = self.lives.list[index as usize].owner.0 as usize;
+                    let is_made = self.is_in_module.get(owner).copied().unwrap_or(false);
+                    if category == Category::Inputs && is_made {
+                        return;
+                    }
                     let life = &mut self.lives.list[index as usize];
                     // Which model is a copy of another is known when one of them is trained.
                     let models = [Category::Weights, Category::ModelCopies];

@@ -1,9 +1,15 @@
-//! The user's line behind a call stack: the innermost frame that is in no library.
+//! The user's line behind a call stack: the innermost frame that is in no library; and behind that the library's line.
 
 use recording::{Frame, OwnerId, Recording, StackId, TextId};
 
 /// Folders of installed packages and of Python itself.
 const LIBRARIES: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python"];
+
+/// Those of installed packages alone.
+const PACKAGES: [&str; 2] = ["/site-packages/", "/dist-packages/"];
+
+/// Packages whose lines are not told.
+const OWN: [&str; 2] = ["torch/", "fathom/"];
 
 /// Folders of torch where it is used from its sources, of code that it has generated, and our own
 /// doorway where it is not installed.
@@ -38,6 +44,8 @@ pub struct Source<'a> {
 struct Shown {
     frame: Option<Frame>,
     rank: Rank,
+    /// The innermost line of a library that the frame leads to.
+    library: Option<Frame>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,8 +71,15 @@ impl<'a> Source<'a> {
             let below = stack.caller.and_then(|StackId(caller)| of_stack.get(caller as usize));
             let below = below.copied().unwrap_or_default();
             // The innermost of the best rank.
-            let own = Shown { frame: frame.filter(|_| rank != Rank::Nowhere), rank };
-            of_stack.push(if below.rank <= own.rank { own } else { below });
+            let own = frame.filter(|_| rank != Rank::Nowhere);
+            let shown =
+                if below.rank <= rank { Shown { frame: own, rank, ..below } } else { below };
+            let is_telling = |frame: &Frame| is_package(recording.texts.get(frame.file));
+            let library = match rank {
+                Rank::Users => None,
+                _ => own.filter(is_telling).or(below.library),
+            };
+            of_stack.push(Shown { library, ..shown });
         }
         Source { recording, ranks, of_stack }
     }
@@ -73,6 +88,14 @@ impl<'a> Source<'a> {
     pub fn line(&self, owner: OwnerId) -> Option<Frame> {
         let stack = self.recording.owners.get(owner.0 as usize)?.stack?;
         self.of_stack.get(stack.0 as usize)?.frame
+    }
+
+    /// Where the user's line has led to in an installed package other than torch, whose own lines say no more than
+    /// its operators do.
+    pub fn library(&self, owner: OwnerId) -> Option<Frame> {
+        let stack = self.recording.owners.get(owner.0 as usize)?.stack?;
+        let shown = self.of_stack.get(stack.0 as usize)?;
+        shown.library.filter(|_| shown.rank == Rank::Users)
     }
 
     /// The user's own lines of an owner's stack, outermost first, of deep ones the inner part; what
@@ -93,6 +116,17 @@ impl<'a> Source<'a> {
         lines.reverse();
         if lines.is_empty() { self.line(owner).into_iter().collect() } else { lines }
     }
+}
+
+/// The name of a file in its package: `transformers/trainer.py`.
+pub(crate) fn in_package(file: &str) -> &str {
+    let start = PACKAGES.iter().filter_map(|folder| Some(file.rfind(folder)? + folder.len())).max();
+    start.map_or(file, |start| &file[start..])
+}
+
+fn is_package(file: &str) -> bool {
+    let name = in_package(file);
+    name.len() < file.len() && !OWN.iter().any(|own| name.starts_with(own))
 }
 
 fn rank(file: &str) -> Rank {
@@ -138,6 +172,41 @@ mod tests {
         ] {
             assert_eq!(rank(file), Rank::Nowhere, "{file}");
         }
+    }
+
+    #[test]
+    fn the_line_of_a_library_is_told_behind_the_users() {
+        let text = r#"
+text 1 "train.py"
+text 2 "/v/site-packages/transformers/trainer.py"
+text 3 "/v/site-packages/torch/nn/linear.py"
+frame 0 file 1 line 1
+frame 1 file 2 line 2
+frame 2 file 3 line 3
+frame 3 file 1 line 4
+stack 0 frame 0
+stack 1 frame 1 caller 0
+stack 2 frame 2 caller 1
+stack 3 frame 3 caller 1
+stack 4 frame 2 caller 3
+owner 0 stack 2
+owner 1 stack 4
+owner 2 stack 0
+"#;
+        let recording = recording::text::recording(text).unwrap();
+        let source = Source::new(&recording);
+        let lines = |owner| {
+            let line = |frame: Frame| frame.line;
+            (source.line(OwnerId(owner)).map(line), source.library(OwnerId(owner)).map(line))
+        };
+        assert_eq!(lines(0), (Some(1), Some(2)), "torch's own line is not told");
+        assert_eq!(lines(1), (Some(4), None), "a hook that the trainer calls is the user's");
+        assert_eq!(lines(2), (Some(1), None));
+        assert_eq!(
+            in_package("/v/site-packages/transformers/trainer.py"),
+            "transformers/trainer.py"
+        );
+        assert_eq!(in_package("/home/me/train.py"), "/home/me/train.py");
     }
 
     #[test]

@@ -64,4 +64,6 @@ pub struct Evidence {
     pub file: String,
     /// The user's line.
     pub line: u32,
+    /// The line of a package that it has led to.
+    pub library: anatomy::LibraryLine,
 }

@@ -23,6 +23,7 @@ mod phrases;
 pub mod remedies;
 mod roles;
 pub mod scene;
+mod suspects;
 
 use std::collections::BTreeMap;
 
@@ -32,6 +33,8 @@ pub use ask::{Answer, Effect, ask};
 pub use finding::{Evidence, Finding, Whole};
 pub use label::Label;
 pub use remedies::Remedy;
+
+pub use suspects::{Suspect, suspects};
 
 use scene::Scene;
 

@@ -26,7 +26,8 @@ pub(crate) fn evidence(scene: &Scene<'_>, members: &[usize]) -> Vec<Evidence> {
         let thing = &scene.things[*index];
         let (tensor, origin) = (thing.tensor, &thing.tensor.origin);
         let operator = if origin.operator.is_empty() { &origin.node } else { &origin.operator };
-        let key = (&tensor.dtype, &tensor.shape, thing.what(), operator, thing.line());
+        let key =
+            (&tensor.dtype, &tensor.shape, thing.what(), operator, thing.line(), &origin.library);
         let next = kinds.len();
         let place = *places.entry(key).or_insert(next);
         if place == next {
@@ -37,6 +38,7 @@ pub(crate) fn evidence(scene: &Scene<'_>, members: &[usize]) -> Vec<Evidence> {
                 operator: operator.clone(),
                 file: origin.file.clone(),
                 line: origin.line,
+                library: origin.library.clone(),
                 module: origin.module.clone(),
                 ..Evidence::default()
             };

@@ -20,6 +20,8 @@ pub(crate) enum Role {
     Loss,
     Upsample,
     Unfold,
+    /// What a checkpoint computes its block from again.
+    Checkpoint,
     Copy,
     Arithmetic,
     Other,
@@ -38,6 +40,7 @@ impl Role {
             Role::ClassLoss | Role::Loss => "losses",
             Role::Upsample => "interpolation",
             Role::Unfold => "unfolding",
+            Role::Checkpoint => "inputs of checkpoints",
             Role::Copy => "copies",
             Role::Arithmetic => "arithmetic",
             Role::Other => "other functions",
@@ -52,7 +55,8 @@ impl Role {
 
 /// Parts of names, lower case, without underscores; the first that a name contains decides.
 #[rustfmt::skip]
-const WORDS: [(Role, &[&str]); 15] = [
+const WORDS: [(Role, &[&str]); 16] = [
+    (Role::Checkpoint, &["checkpoint"]),
     (Role::Other, &["scatter", "gather", "index", "embedding", "onehot"]),
     (Role::FusedAttention, &["scaleddotproduct", "flashattention", "efficientattention", "memoryefficient"]),
     (Role::Loss, &["binarycrossentropy", "mseloss", "l1loss", "huberloss", "kldiv", "bceloss"]),

@@ -158,6 +158,7 @@ mod tests {
             source: text(source),
             bytes,
             count: 1,
+            library: Vec::new(),
         }
     }
 

@@ -111,6 +111,7 @@ fn sides() -> impl Strategy<Value = Side> {
                 line,
                 bytes,
                 count: 1,
+                library: Vec::new(),
             };
             let tensor = |(module, name, line, bytes): (String, String, u32, u64)| Tensor {
                 dtype: "int8".to_owned(),

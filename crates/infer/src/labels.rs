@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use recording::{Category, Frame, Phase, StackId, Text, TextId};
 
+use crate::growing;
 use crate::lives::Life;
 use crate::phases::Now;
 use crate::reading::Reading;
@@ -58,6 +59,10 @@ pub(crate) struct Scene<'a> {
     pub(crate) zeroed: HashSet<usize>,
     /// Requests that failed.
     pub(crate) refused: Vec<usize>,
+    /// Lives that go into a model.
+    pub(crate) inputs: HashSet<usize>,
+    /// Up to here the node runs, or the one after it, in whose midst the events begin: what they free may be theirs.
+    pub(crate) begun: usize,
     /// How many sets of state the optimizer has, by the file it is written in; `None` if that is not known.
     pub(crate) states: Option<usize>,
     /// A model runs somewhere.
@@ -73,9 +78,16 @@ impl Scene<'_> {
         event.and_then(|at| self.now.get(at)).copied().unwrap_or_default()
     }
 
-    fn reading(&self, index: usize) -> Reading {
+    pub(crate) fn reading(&self, index: usize) -> Reading {
         let stack = self.stacks.get(index).copied().flatten();
         stack.and_then(|stack| self.readings.get(stack.0 as usize)).copied().unwrap_or_default()
+    }
+
+    /// Does a backward pass free what was made before it, in the same step? Then autograd kept it.
+    fn is_saved(&self, life: &Life) -> bool {
+        let [born, end] = [life.born, life.freed].map(|at| self.at(at));
+        let is_later = life.born.is_none() || (born.pass != end.pass && born.step == end.step);
+        life.freed.is_some() && end.phase == Some(Phase::Backward) && is_later
     }
 
     /// Is it alive when its pass has ended, or to the end of the events?
@@ -111,10 +123,41 @@ pub(crate) fn labels(scene: &Scene<'_>) -> Vec<Option<Label>> {
     let all = scene.lives.iter().enumerate();
     let mut labels: Vec<Option<Label>> =
         all.map(|(index, life)| label(scene, life, &scene.reading(index))).collect();
+    for index in &scene.inputs {
+        if let Some(label) = labels.get_mut(*index).filter(|label| is_of_pass(label)) {
+            *label = by(Category::Inputs, By::Lifetimes);
+        }
+    }
+    held_last(scene, &mut labels);
+    growing::caches(scene, &mut labels);
     sizes::gradients(scene, &mut labels);
     sizes::older(scene, &mut labels);
     sizes::casts(scene, &mut labels);
     labels
+}
+
+/// Nothing but where it was made says what it is.
+fn is_of_pass(label: &Option<Label>) -> bool {
+    label.is_none_or(|label| {
+        label.by == By::Lifetimes
+            && matches!(label.category, Category::Temporaries | Category::Activations)
+    })
+}
+
+/// What a script holds until it is made anew: the last one is freed by nobody, and is what those before it were.
+fn held_last(scene: &Scene<'_>, labels: &mut [Option<Label>]) {
+    let temporary =
+        |label: &Option<Label>| label.is_some_and(|it| it.category == Category::Temporaries);
+    let all = scene.lives.iter().zip(&*labels).zip(scene.stacks);
+    let before = all.filter(|((life, label), _)| life.freed.is_some() && temporary(label));
+    let before: HashSet<(StackId, u64)> =
+        before.filter_map(|((life, _), stack)| Some(((*stack)?, life.size))).collect();
+    for ((life, label), stack) in scene.lives.iter().zip(labels).zip(scene.stacks) {
+        let is_last = life.born.is_some() && life.freed.is_none() && label.is_none();
+        if is_last && stack.is_some_and(|stack| before.contains(&(stack, life.size))) {
+            *label = by(Category::Temporaries, By::Lifetimes);
+        }
+    }
 }
 
 fn by(category: Category, by: By) -> Option<Label> {
@@ -130,6 +173,8 @@ fn label(scene: &Scene<'_>, life: &Life, reading: &Reading) -> Option<Label> {
         {
             return by(Category::Gradients, By::Lifetimes);
         }
+        // Where a model is trained, what its cache holds is kept by autograd.
+        Some(Says::Is(Category::KvCache, _)) if scene.is_saved(life) => {}
         Some(Says::Is(category, name)) => return Some(Label { category, name, by: By::Frames }),
         Some(Says::Keeps(category, name)) if scene.outlives(life) => {
             return Some(Label { category, name, by: By::Lifetimes });
@@ -147,6 +192,10 @@ fn label(scene: &Scene<'_>, life: &Life, reading: &Reading) -> Option<Label> {
     };
     match phase {
         Phase::Optimizer if is_kept => by(Category::Optimizer, By::Lifetimes),
+        // A backward pass that is differentiated itself makes such.
+        Phase::Backward if is_kept && scene.is_saved(life) => {
+            by(Category::Activations, By::Lifetimes)
+        }
         Phase::Backward if is_kept => by(Category::Gradients, By::Lifetimes),
         Phase::Optimizer | Phase::Backward => by(Category::Temporaries, By::Lifetimes),
         Phase::BeforeOptimizer if reading.phase.is_some() => {
@@ -168,6 +217,9 @@ fn older(scene: &Scene<'_>, life: &Life, reading: &Reading) -> Option<Label> {
         (Some(Phase::Backward), None) => by(Category::Gradients, By::Lifetimes),
         (None | Some(Phase::Backward), _) if is_zeroed => by(Category::Gradients, By::Frames),
         (None, Some(Phase::Optimizer)) => by(Category::Optimizer, By::Lifetimes),
+        (None, Some(Phase::Backward)) if life.freed.is_some_and(|freed| freed < scene.begun) => {
+            None
+        }
         (None | Some(Phase::Forward), Some(Phase::Backward)) => {
             by(Category::Activations, By::Lifetimes)
         }
@@ -213,7 +265,8 @@ fn forward(scene: &Scene<'_>, life: &Life, reading: &Reading, born: usize) -> Op
             _ => built(scene, reading),
         };
     }
-    if is_outside && FACTORIES.contains(&scene.texts.get(reading.operator)) {
+    let is_brought = FACTORIES.contains(&scene.texts.get(reading.operator));
+    if is_outside && is_brought && !scene.is_saved(life) {
         return by(Category::Inputs, By::Frames);
     }
     let Some(freed) = life.freed else {

@@ -13,6 +13,9 @@ use crate::reading::Reading;
 /// Under autocast gradients come out of it: it says nothing of their layer.
 const CAST: &str = "tocopy";
 
+/// So many allocations back the source of a cast is looked for.
+const RECENT: usize = 64;
+
 /// How often modules run an operator.
 type Runs = BTreeMap<TextId, usize>;
 
@@ -65,8 +68,49 @@ pub(crate) fn modules(recording: &mut Recording, known: &Known<'_>) -> Vec<TextI
             }
         }
     }
+    between(known, &mut found);
+    of_casts(known, &calls, &mut found);
     by_size(recording, known, &mut found);
     found
+}
+
+/// A node of an operator that allocates nothing, such as a slice, is of the module whose nodes run before and after it.
+fn between(known: &Known<'_>, found: &mut [TextId]) {
+    let mut last = (0, TextId(0));
+    let mut open: Vec<usize> = Vec::new();
+    for index in 0..known.lives.len() {
+        let is_node = known.reading(index).is_some_and(|(_, reading)| reading.node != TextId(0));
+        let Some(module) = found.get(index).copied().filter(|_| is_node) else { continue };
+        let here = (known.now(index).pass, module);
+        if module == TextId(0) {
+            open.push(index);
+            continue;
+        }
+        for index in open.drain(..).filter(|_| here == last) {
+            if let Some(found) = found.get_mut(index) {
+                *found = module;
+            }
+        }
+        last = here;
+    }
+}
+
+/// Under autocast, a gradient is cast from one of half its size, which a node of its layer has just made.
+fn of_casts(known: &Known<'_>, calls: &Calls, found: &mut [TextId]) {
+    let casts = calls.backward.iter().filter_map(|pass| pass.get(CAST)).flatten().flatten();
+    for index in casts.copied().collect::<Vec<usize>>() {
+        let Some(life) = known.lives.get(index).copied() else { continue };
+        let before = known.lives.get(..index).unwrap_or_default().iter().zip(&*found).rev();
+        let mut sources = before.take(RECENT).filter(|(source, module)| {
+            source.size.saturating_mul(2) == life.size
+                && **module != TextId(0)
+                && source.freed.is_none_or(|freed| life.born <= Some(freed))
+        });
+        let module = sources.next().map(|(_, module)| *module);
+        if let (Some(module), Some(found)) = (module, found.get_mut(index)) {
+            *found = module;
+        }
+    }
 }
 
 /// Calls of an operator or node in their order, each with the lives it begins.
@@ -271,15 +315,16 @@ fn gradients(
     let mut by_pass: HashMap<(u64, u32), Vec<TextId>> = HashMap::new();
     let mut made: HashMap<u64, Vec<TextId>> = HashMap::new();
     for (index, life) in known.lives.iter().enumerate() {
-        let Some(module) = found.get(index).filter(|module| **module != TextId(0)) else {
-            continue;
-        };
+        let Some(module) = found.get(index) else { continue };
+        let now = known.now(index);
         if known.is(index, Category::Gradients) {
-            by_pass.entry((life.size, known.now(index).pass)).or_default().push(*module);
-        } else {
+            // One whose layer is not known keeps its place among the others.
+            by_pass.entry((life.size, now.pass)).or_default().push(*module);
+        } else if *module != TextId(0) && now.phase == Some(Phase::Backward) {
             made.entry(life.size).or_default().push(*module);
         }
     }
+    by_pass.retain(|_, modules| modules.iter().any(|module| *module != TextId(0)));
     let mut of_size: HashMap<u64, Vec<TextId>> = HashMap::new();
     let mut passes: Vec<((u64, u32), Vec<TextId>)> = by_pass.into_iter().collect();
     passes.sort_by_key(|((size, pass), modules)| (*size, std::cmp::Reverse(modules.len()), *pass));

@@ -9,7 +9,7 @@
 //! - [`Sources`]: the class around a line of Python, where the file is at hand;
 //! - `lives`, `phases`: every allocation, and what ran at every event;
 //! - `labels`, `sizes`: categories by frames and lifetimes, and by sizes that belong together; `buffers` tells buffers from
-//!   parameters; `layers`: modules of gradients, weights and states;
+//!   parameters; `growing`: caches of inference; `layers`: modules of gradients, weights and states;
 //! - `marks`: what was found, written into the recording.
 
 // A file may come from anyone: no number in it may make this panic.
@@ -17,6 +17,7 @@
 
 mod buffers;
 mod cpp;
+mod growing;
 mod labels;
 mod layers;
 mod lives;
@@ -56,6 +57,8 @@ pub fn infer(mut recording: Recording, clues: &Clues, sources: &dyn Sources) -> 
             stacks: &stacks,
             texts: &recording.texts,
             buffers,
+            inputs: phases::inputs(&now, &lives, &stacks, &readings),
+            begun: phases::begun(&recording.events, clues, &readings, &now),
             zeroed: phases::zeroed(clues, &readings),
             states: states(&recording),
             has_passes,

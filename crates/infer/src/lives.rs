@@ -64,8 +64,11 @@ pub(crate) fn lives(recording: &Recording) -> Vec<Life> {
     older
 }
 
-/// The order in which segments were made, by where they lie: the driver hands out large ones downwards on Linux, and
-/// upwards on Windows. Pages of an expandable segment go upwards.
+/// What the driver takes from the system at once on Linux (`crates/addresses` has its rules).
+const CHUNK: u64 = 32 << 20;
+
+/// The order in which segments were made, by where they lie: on Linux each chunk of addresses is below the one before
+/// it, and fills upwards; on Windows all goes upwards. Pages of an expandable segment go upwards too.
 struct Ages {
     /// End, and whether it is expandable, by address.
     segments: BTreeMap<u64, (u64, bool)>,
@@ -83,7 +86,8 @@ impl Ages {
             _ => None,
         });
         let made: Vec<u64> = made.collect();
-        let pairs = made.iter().zip(made.iter().skip(1));
+        let chunks = made.iter().map(|address| address / CHUNK);
+        let pairs = chunks.clone().zip(chunks.skip(1)).filter(|(first, second)| first != second);
         let (down, up): (Vec<_>, Vec<_>) = pairs.partition(|(first, second)| second < first);
         let is_windows = || recording.texts.iter().any(|text| text.contains(":\\"));
         let is_downwards =
@@ -95,7 +99,7 @@ impl Ages {
         let below = self.segments.range(..=address).next_back();
         let segment = below.filter(|(_, (end, _))| address < *end);
         match segment {
-            Some((start, (_, false))) if self.is_downwards => (u64::MAX - start, address),
+            Some((start, (_, false))) if self.is_downwards => (u64::MAX - start / CHUNK, address),
             Some((start, _)) => (*start, address),
             None => (address, address),
         }

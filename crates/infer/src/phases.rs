@@ -138,6 +138,65 @@ pub(crate) fn keeps_graph(
     FEWEST_KEPT <= count && made / 3 <= kept
 }
 
+/// What goes into a model: of what a forward pass makes before its first module, the last one.
+pub(crate) fn inputs(
+    now: &[Now],
+    lives: &[Life],
+    stacks: &[Option<StackId>],
+    readings: &[Reading],
+) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    let mut last: Option<(u32, usize)> = None;
+    let mut begun = None;
+    for (index, (life, stack)) in lives.iter().zip(stacks).enumerate() {
+        let reading = stack.and_then(|StackId(stack)| readings.get(stack as usize));
+        let here = life.born.and_then(|at| Some((at, now.get(at)?)));
+        let (Some(reading), Some((at, now))) = (reading, here) else { continue };
+        if now.phase != Some(Phase::Forward) || begun == Some(now.pass) {
+            continue;
+        }
+        if reading.module == TextId(0) && reading.phase.is_none() {
+            last = Some((now.pass, index));
+        } else if reading.module != TextId(0) {
+            begun = Some(now.pass);
+            let made = last.filter(|(pass, _)| *pass == now.pass).map(|(_, index)| index);
+            let is_there = |made: &usize| {
+                let life = lives.get(*made);
+                life.is_some_and(|life| life.freed.is_none_or(|freed| at < freed))
+            };
+            found.extend(made.filter(is_there));
+        }
+    }
+    found
+}
+
+/// So many nodes after the first may free what that one made: its result is the next one's input.
+const NODES: usize = 3;
+
+/// Where events begin in the midst of a backward pass: the event at which the node that ran, and those that take its
+/// results, are through. 0 where they begin elsewhere, or where no frames tell.
+pub(crate) fn begun(events: &[Event], clues: &Clues, readings: &[Reading], now: &[Now]) -> usize {
+    let mut nodes = Vec::new();
+    for (at, event) in events.iter().enumerate() {
+        let is_alloc = matches!(event, Event::Alloc { .. });
+        let stack = clues.ran.get(at).copied().flatten().filter(|_| is_alloc);
+        let Some(reading) = stack.and_then(|StackId(stack)| readings.get(stack as usize)) else {
+            continue;
+        };
+        let phase = now.get(at).and_then(|now| now.phase);
+        if phase != Some(Phase::Backward) || reading.node == TextId(0) {
+            return 0;
+        }
+        if nodes.last() != Some(&reading.node) {
+            nodes.push(reading.node);
+        }
+        if NODES < nodes.len() {
+            return at;
+        }
+    }
+    0
+}
+
 /// Events at which gradients are set to nothing.
 pub(crate) fn zeroed(clues: &Clues, readings: &[Reading]) -> HashSet<usize> {
     let zeroes = |stack: &Option<StackId>| {

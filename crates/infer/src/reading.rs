@@ -150,7 +150,7 @@ impl Reader<'_> {
         }
         say(&mut next, says);
         if let Some(waiting) = above.waiting {
-            if is_pass(texts.get(frame.function)) || is_compiled(texts.get(frame.file)) {
+            if is_pass(function) || is_compiled(file, function) {
                 (next.own, next.waiting) = (Some(frame), None);
             } else {
                 next.waiting = Some(waiting.or(Some(frame)));
@@ -214,7 +214,8 @@ impl Reader<'_> {
         let text = self.files.entry(frame.file).or_insert_with(|| sources.text(&file));
         let function = texts.get(frame.function);
         let found = text.as_ref().and_then(|text| class_at(text, frame.line, function));
-        let found = found.or(is_compiled(&file).then(|| "OptimizedModule".to_owned()));
+        let is_compiled = is_compiled(&file, texts.get(frame.function));
+        let found = found.or(is_compiled.then(|| "OptimizedModule".to_owned()));
         let name = found
             .or_else(|| of_torch(&file, texts.get(operator)).map(str::to_owned))
             .unwrap_or_else(|| {
@@ -258,9 +259,9 @@ fn is_pass(function: &str) -> bool {
     function == "forward" || function == "_forward" || function.starts_with("forward_")
 }
 
-/// The call of a module that was compiled.
-fn is_compiled(file: &str) -> bool {
-    file.ends_with("torch/_dynamo/eval_frame.py")
+/// The call of a module that was compiled. `_fn` is around functions that must not be, such as hooks of FSDP.
+fn is_compiled(file: &str, function: &str) -> bool {
+    file.ends_with("torch/_dynamo/eval_frame.py") && function != "_fn"
 }
 
 /// The class of torch's own whose pass is in a file, where the operator tells.

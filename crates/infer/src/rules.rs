@@ -52,6 +52,7 @@ pub(crate) const PYTHON: &[Row] = &[
     row("codegen(compiled_function_backward)", &["*"], Says::Runs(Phase::Backward)),
     row("torch/optim/lr_scheduler.py", &["wrapper"], Says::Runs(Phase::Optimizer)),
     row("torch/optim/", &["step"], Says::Runs(Phase::Optimizer)),
+    row("torch/optim/", &["__init__"], Says::Keeps(STATE, "")),
     row("torch/nn/utils/clip_grad.py", &["*"], Says::Runs(Phase::BeforeOptimizer)),
     row("torch/amp/grad_scaler.py", &["unscale_", "_unscale_grads_"], Says::Runs(Phase::BeforeOptimizer)),
     row("torch/cuda/amp/grad_scaler.py", &["unscale_", "_unscale_grads_"], Says::Runs(Phase::BeforeOptimizer)),
@@ -86,7 +87,7 @@ pub(crate) const PYTHON: &[Row] = &[
     row("vllm/", &["_allocate_kv_cache", "_allocate_kv_cache_tensors", "_allocate_gpu_cache"], Says::Is(Category::KvCache, "KV cache (vLLM)")),
     row("sglang/srt/mem_cache/", &["_create_buffers", "__init__"], Says::Keeps(Category::KvCache, "KV cache (SGLang)")),
     row("text_generation_server/layers/attention/kv_cache.py", &["*"], Says::Keeps(Category::KvCache, "KV cache (TGI)")),
-    row("transformers/cache_utils.py", &["update", "lazy_initialization", "__init__", "early_initialization"], Says::Keeps(Category::KvCache, "KV cache (transformers)")),
+    row("transformers/cache_utils.py", &["update", "lazy_initialization", "__init__", "early_initialization"], Says::Is(Category::KvCache, "KV cache (transformers)")),
     // Sharded training.
     row("torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py", &["unshard"], Says::Is(SENT, "all-gather buffers (FSDP2)")),
     row("torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py", &["wait_for_unshard"], Says::Is(GATHERED, "gathered weights (FSDP2)")),

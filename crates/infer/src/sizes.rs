@@ -22,15 +22,35 @@ pub(crate) fn gradients(scene: &Scene<'_>, labels: &mut [Option<Label>]) {
     }
 }
 
+/// What a backward pass frees beside activations.
+const LIKE_KEPT: [Category; 3] = [Category::Casts, Category::Unsharded, Category::Communication];
+
 /// Autocast casts inputs too: what has not half the size of a weight is made on the way.
 pub(crate) fn casts(scene: &Scene<'_>, labels: &mut [Option<Label>]) {
     let weights = sizes_of(scene, labels, Category::Weights);
+    let is_cast = |size: u64| weights.contains(&size.saturating_mul(2));
+    let with_frames = scene.lives.iter().zip(&*labels).filter(|(life, _)| life.born.is_some());
+    let seen = with_frames.filter_map(|(life, label)| Some(((*label)?.category, life.size)));
+    let seen: HashSet<(Category, u64)> =
+        seen.filter(|(category, size)| *category != Category::Casts || is_cast(*size)).collect();
     for (life, label) in scene.lives.iter().zip(labels) {
-        if let Some(known) = label
-            && known.category == Category::Casts
-            && !weights.contains(&(life.size.saturating_mul(2)))
-        {
-            known.category = Category::Activations;
+        let Some(known) = label else { continue };
+        match known.category {
+            Category::Casts if !is_cast(life.size) => known.category = Category::Activations,
+            // Older than its frames: what backward passes free may be casts and gathered weights as well, by its size.
+            Category::Activations if life.born.is_none() => {
+                let others: Vec<Category> = LIKE_KEPT
+                    .into_iter()
+                    .filter(|category| seen.contains(&(*category, life.size)))
+                    .collect();
+                let is_kept = seen.contains(&(Category::Activations, life.size));
+                match (others.as_slice(), is_kept) {
+                    ([], _) => {}
+                    ([only], false) => (known.category, known.by) = (*only, By::Sizes),
+                    _ => *label = None,
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -53,24 +73,41 @@ pub(crate) fn older(scene: &Scene<'_>, labels: &mut [Option<Label>]) {
         true => Sets::by_counts(&of_size),
         false => Sets::by_gradients(&of_size, &gradients, scene.states),
     };
+    // Sizes without gradients are of weights that are frozen, whose gradients have other sizes (shards), or of data.
+    let mut without = of_size.clone();
+    without.retain(|size, _| !gradients.is_empty() && !gradients.contains_key(size));
+    let are_shards = Sets::are_shards(&without, scene.states);
     for (size, indices) in of_size {
-        let weights = match (gradients.get(&size), sets.each) {
-            (Some(count), _) => *count,
-            // A size without gradients is of weights that are frozen: those have no state.
-            (None, _) if !gradients.is_empty() => indices.len(),
-            (None, each) => indices.len() / each.max(1),
+        let count = indices.len();
+        let (each, rest, by) = match without.contains_key(&size) {
+            true if are_shards => (sets_of(scene), Some(Category::Optimizer), By::Sizes),
+            // Layers have the same sizes; a single block may be anything that the script keeps.
+            true if count < LAYERS => continue,
+            true => (1, None, By::Age),
+            false => (sets.each, sets.rest, if 1 < sets.each { By::Sizes } else { By::Age }),
         };
-        let by = if 1 < sets.each || gradients.contains_key(&size) { By::Sizes } else { By::Age };
+        let (weights, by) = match gradients.get(&size) {
+            Some(count) => (*count, By::Sizes),
+            None => (count / each.max(1), by),
+        };
         for (place, index) in indices.into_iter().enumerate() {
             let category = match place < weights {
                 true => Some(Category::Weights),
-                false => sets.rest,
+                false => rest,
             };
             if let Some(label) = labels.get_mut(index) {
                 *label = category.map(|category| Label { category, name: "", by });
             }
         }
     }
+}
+
+/// So many blocks of one size are layers of a model.
+const LAYERS: usize = 3;
+
+/// Of each size of a weight: the weight, and the states of its optimizer.
+fn sets_of(scene: &Scene<'_>) -> usize {
+    scene.states.map_or(1, |states| states + 1)
 }
 
 /// How often the sizes of a model are there.
@@ -100,6 +137,16 @@ impl Sets {
         let is_state =
             states.is_none_or(|states| states == each - 1) && (states.is_some() || each == 3);
         Sets { each, rest: is_state.then_some(Category::Optimizer) }
+    }
+
+    /// Is nearly each of these sizes there as often as weights with such states are?
+    fn are_shards(of_size: &HashMap<u64, Vec<usize>>, states: Option<usize>) -> bool {
+        let each = states.map_or(1, |states| states + 1);
+        let bytes = |fits: &dyn Fn(usize) -> bool| -> u128 {
+            let found = of_size.iter().filter(|(_, found)| fits(found.len()));
+            found.map(|(size, found)| u128::from(*size) * found.len() as u128).sum()
+        };
+        1 < each && bytes(&|_| true) * 99 <= bytes(&|count| count.is_multiple_of(each)) * 100
     }
 
     /// Without gradients: Adam's weights and two states are three of every size. Two of every size may be anything.

@@ -9,6 +9,8 @@ pub struct Saved {
     pub outputs: u64,
     /// Start and bytes of what is kept for the pass that begins; the parameters' own are left out.
     storages: Map<u64, u64>,
+    /// The same of what checkpoints keep, which no node of the graph shows; for the next pass.
+    waiting: Map<u64, u64>,
     own: Set<u64>,
     is_open: bool,
     /// (kept, outputs) where most was kept.
@@ -21,6 +23,21 @@ impl Saved {
         self.storages.clear();
         self.own = own;
         self.is_open = true;
+        for (start, bytes) in std::mem::take(&mut self.waiting) {
+            self.add(start, bytes);
+        }
+    }
+
+    /// A checkpoint keeps a storage for the next pass.
+    pub fn wait(&mut self, start: u64, bytes: u64) {
+        // In a pass that runs, a block is computed again: what it keeps then was not there when the pass began.
+        self.waiting.insert(start, bytes);
+    }
+
+    /// No pass follows what was put out so far.
+    pub fn forget(&mut self) {
+        self.outputs = 0;
+        self.waiting.clear();
     }
 
     /// A storage is kept for it.
@@ -53,6 +70,14 @@ mod tests {
         }
         saved.end();
         assert_eq!((saved.most, saved.outputs), ((120, 70), 0));
+        // What checkpoints keep is counted by the next pass, unless none follows.
+        saved.wait(0xd, 300);
+        saved.forget();
+        saved.wait(0xe, 200);
+        saved.begin(Set::default());
+        saved.end();
+        assert_eq!(saved.most, (200, 0));
+        saved.most = (120, 70);
         // A smaller pass changes nothing.
         saved.outputs = 900;
         saved.begin(Set::default());

@@ -119,6 +119,8 @@ fn on_card(account: &Account, balance: &mut Balance) {
         }
         // The others are what remains: nothing does now.
         (Some(_), Some(_)) if !is_listed => return,
+        // What is not told may be free as well.
+        (None, None) if figures.free.is_none() => "not_told",
         (None, None) => "outside_or_others",
         _ => "unlisted",
     };

@@ -74,6 +74,8 @@ const ALLOCATED: u64 = 95;
 
 /// One request is too large, not the sum of all, if it is this part of the card, or this part is free.
 const LARGE: u64 = 4;
+/// No card has that much.
+const NO_CARD: u64 = 1 << 50;
 const ROOM: u64 = 10;
 
 /// The words first, where they say it; then the numbers.
@@ -134,11 +136,20 @@ fn by_numbers(account: &Account, balance: &Balance) -> Cause {
     let least =
         || figures.free.filter(|_| is_hardly_free).map(|free| Amount::exactly(free.high + 1));
     let Some(tried) = account.tried().or_else(least) else { return Cause::NotTold };
-    if figures.capacity.is_some_and(|capacity| capacity.at_least(tried) == Some(false)) {
+    let is_larger = |card: Amount| card.at_least(tried) == Some(false);
+    if figures.capacity.map_or(NO_CARD <= tried.low, is_larger) {
         return Cause::LargerThanCard;
     }
     let Some(free) = figures.free else {
-        return if figures.limit.is_some() { Cause::Limit } else { Cause::NotTold };
+        let is_large = figures.capacity.is_some_and(|all| is_large(tried, None, all));
+        return match () {
+            () if figures.limit.is_some() => Cause::Limit,
+            // A program that holds nothing yet.
+            () if is_large && figures.allocated == Some(Amount::exactly(0)) => {
+                Cause::RequestTooLarge
+            }
+            () => Cause::NotTold,
+        };
     };
     let reserved = figures.reserved.unwrap_or(Amount::exactly(0));
     let has_room = free.at_least(tried) != Some(false);

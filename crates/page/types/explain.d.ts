@@ -16,6 +16,7 @@ export interface Explanation extends Body {
   peak: ExplainedPeak;
   evidence: EvidenceRow[];
   findings: Finding[];
+  not_the_cause: Suspect[];
   answers: Answer[];
   out_of_memory: ExplainedRefusal | null;
   fragments: Fragments | null;
@@ -64,6 +65,8 @@ export interface Place {
   node: string | null;
   file: string | null;
   line: number | null;
+  library_file: string | null;
+  library_line: number | null;
 }
 
 // What is alive at one moment.
@@ -102,6 +105,15 @@ export interface Line {
   line: number | null;
   function: string | null;
   source: string | null;
+  bytes: number;
+  count: number;
+  library: LibraryLine[];
+}
+
+export interface LibraryLine {
+  library_file: string;
+  library_line: number;
+  function: string;
   bytes: number;
   count: number;
 }
@@ -186,6 +198,12 @@ export interface Finding {
   remedies: Remedy[];
 }
 
+export interface Suspect {
+  name: string;
+  bytes: number;
+  of: string;
+}
+
 export interface Evidence {
   bytes: number;
   count: number;
@@ -196,6 +214,8 @@ export interface Evidence {
   operator: string | null;
   file: string | null;
   line: number | null;
+  library_file: string | null;
+  library_line: number | null;
 }
 
 export interface Remedy {

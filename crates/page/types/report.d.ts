@@ -1,6 +1,6 @@
 // crates/report/src/json: `fathom.report/1`, a run.
 
-import type { Answer, Body, Category, Finding, Held, Place } from "./explain";
+import type { Answer, Body, Category, Finding, Held, Place, Suspect } from "./explain";
 
 export interface Report extends Body {
   schema: "fathom.report/1";
@@ -19,6 +19,7 @@ export interface Report extends Body {
   need: Need | null;
   beyond?: Beyond;
   findings: Finding[];
+  not_the_cause: Suspect[];
   answers: Answer[];
   out_of_memory: OutOfMemory | null;
   budget_bytes: number | null;
@@ -80,6 +81,16 @@ export interface Whole {
   batches: Batches[];
   unseen_bytes: number;
   refused: string[];
+  orders?: BatchOrder[];
+}
+
+export interface BatchOrder {
+  seed: number;
+  peak_allocated_bytes: number;
+  device_bytes: number;
+  peak_step: number;
+  largest_batch: number[];
+  ran_out: boolean;
 }
 
 export interface WholePhase {

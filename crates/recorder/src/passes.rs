@@ -1,12 +1,23 @@
 //! Backward passes: what they will need, and which node runs.
 
 use notes::local;
+use notes::note::What;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use recording::Category;
 
 use crate::graph::{Hooked, Seen};
 use crate::hash::Set;
 use crate::note_taker::NoteTaker;
+
+/// As nodes that keep something are called: `AddmmBackward0.mat1 in layers.0`.
+fn kept_by_checkpoint(path: &str) -> String {
+    if path.is_empty() {
+        "checkpoint.input".to_owned()
+    } else {
+        format!("checkpoint.input in {path}")
+    }
+}
 
 impl NoteTaker {
     /// A module has put this out.
@@ -45,7 +56,35 @@ impl NoteTaker {
 impl NoteTaker {
     /// What was put out so far leads to no backward pass.
     fn forget_outputs(&self) {
-        self.quietly(|state| state.saved.outputs = 0);
+        self.quietly(|state| state.saved.forget());
+    }
+
+    /// Whether what runs now is part of a backward pass: a block is computed again.
+    fn is_recomputing(&self) -> bool {
+        self.is_in_backward()
+    }
+
+    /// A checkpoint keeps this for its block, which will be computed again: no node of the graph shows it.
+    fn checkpointed(&self, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+        let tensors = &self.tensors;
+        if !tensors.is_cuda(tensor)? {
+            return Ok(());
+        }
+        let (py, module) = (tensor.py(), self.module());
+        let path = self.modules.path(py, module)?;
+        let word = self.quietly(|state| state.words.of(&kept_by_checkpoint(&path)));
+        for part in tensors.storages(tensor)? {
+            let (Some(device), Some(address)) = (tensors.card(&part)?, tensors.address(&part)?)
+            else {
+                continue;
+            };
+            if let Some((start, bytes)) = tensors.storage(&part)? {
+                self.quietly(|state| state.saved.wait(start, bytes));
+            }
+            let name = What::Name { category: Category::Activations, word };
+            self.note(py, device, address, [name])?;
+        }
+        Ok(())
     }
 
     /// Bytes that were kept, and put out, where most was kept.

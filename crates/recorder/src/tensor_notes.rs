@@ -23,7 +23,7 @@ impl NoteTaker {
     pub(crate) fn tensor(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
         let tensors = &self.tensors;
         if !tensors.is_ordinary(tensor)? {
-            return Ok(false);
+            return self.of_own_class(tensor);
         }
         let Some(device) = tensors.card(tensor)? else { return Ok(false) };
         if tensors.is_view(tensor)? {
@@ -37,6 +37,28 @@ impl NoteTaker {
             self.note(tensor.py(), device, address, [What::Tensor { word }])?;
         }
         Ok(true)
+    }
+
+    /// Says what a tensor of somebody's own class is, such as MONAI's: an ordinary one below.
+    #[cold]
+    fn of_own_class(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if self.tensors.is_plain(tensor) || !self.tensors.is_cuda(tensor)? {
+            return Ok(false);
+        }
+        for part in self.tensors.storages(tensor)? {
+            let own = self.tensors.bytes(&part)?;
+            let is_whole = self.tensors.storage(&part)?.is_some_and(|(_, bytes)| bytes == own);
+            let (Some(device), Some(address), true) =
+                (self.tensors.card(&part)?, self.tensors.address(&part)?, is_whole)
+            else {
+                continue;
+            };
+            if let Some((dtype, shape)) = self.tensors.form(&part)? {
+                let word = self.form(&dtype, &shape)?;
+                self.note(tensor.py(), device, address, [What::Tensor { word }])?;
+            }
+        }
+        Ok(false)
     }
 
     /// Says what a tensor is that another is wrapped around: that one has no memory of its own.

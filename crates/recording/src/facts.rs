@@ -2,7 +2,7 @@
 //!
 //! | kind | a value |
 //! | --- | --- |
-//! | `frozen` | path of a module whose own parameters all require no gradient |
+//! | `frozen` | path of a module whose parameters all require no gradient, and had none when an optimizer stepped |
 //! | `unused` | name of a parameter that may have a gradient and has none |
 //! | `checkpointing` | path of a module with a switch for checkpointing that is on |
 //! | `recomputed` | path of a module that ran again inside a backward pass |

@@ -63,8 +63,8 @@ fn body(
     let anatomy = &explanation.study.anatomy;
     let wanted = fragments::SEGMENTS.min(pieces.segments.len());
     let room_for_them = room.saturating_sub(wanted);
-    let sections =
-        sections(anatomy, shown(anatomy), &explanation.study.findings, unfold, room_for_them);
+    let told = (&explanation.study.findings[..], &explanation.study.suspects[..]);
+    let sections = sections(anatomy, shown(anatomy), told, unfold, room_for_them);
     let left = room.saturating_sub(lines_of(&sections));
     let most = (!unfold.fragments).then_some(left.clamp(fragments::LEAST, fragments::SEGMENTS));
     (sections, Section { label: "map", rows: fragments::map(pieces, most) })

@@ -159,7 +159,7 @@ fn holders(run: &Run, unfold: &Unfold, room: usize) -> Vec<Section> {
     let Some(anatomy) = run.anatomy() else { return Vec::new() };
     let refusal = anatomy.out_of_memory.as_ref().filter(|_| run.out_of_memory.is_some());
     let at = refusal.map_or(&anatomy.allocated_peak, |refusal| &refusal.at);
-    sections(anatomy, at, run.findings(), unfold, room)
+    sections(anatomy, at, (run.findings(), run.suspects()), unfold, room)
 }
 
 /// ` in backward, step 2`; nothing where the phase is not known.

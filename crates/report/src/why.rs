@@ -86,7 +86,7 @@ fn remedy(shortage: &Shortage) -> Option<String> {
             shortage.cause,
             Cause::Scattered | Cause::OtherStream | Cause::Waiting | Cause::OtherPools
         );
-        let none = "none of the allocator settings tried would have met it";
+        let none = "none of the allocator settings tried would have met this request";
         return (might && !shortage.trials.is_empty()).then(|| none.to_owned());
     };
     let settings = match settings.as_str() {
@@ -94,7 +94,7 @@ fn remedy(shortage: &Shortage) -> Option<String> {
         settings => format!("`{settings}`"),
     };
     let modelled = if *modelled { " (modelled)" } else { "" };
-    Some(format!("{settings} would have met it{modelled}"))
+    Some(format!("{settings} would have met this request{modelled}"))
 }
 
 #[cfg(test)]
@@ -161,11 +161,14 @@ mod tests {
         };
         let mut failed = shortage(Cause::Scattered);
         failed.trials = vec![trial("max_split_size_mb:128", false)];
-        assert!(why(&failed).ends_with("; none of the allocator settings tried would have met it"));
+        assert!(
+            why(&failed)
+                .ends_with("; none of the allocator settings tried would have met this request")
+        );
         failed.trials.push(trial("expandable_segments:True", true));
-        assert!(why(&failed).ends_with("; `expandable_segments:True` would have met it"));
+        assert!(why(&failed).ends_with("; `expandable_segments:True` would have met this request"));
         failed.trials = vec![SettingsTrial { modelled: true, ..trial("", true) }];
-        let end = "; the default allocator settings would have met it (modelled)";
+        let end = "; the default allocator settings would have met this request (modelled)";
         assert!(why(&failed).ends_with(end));
     }
 

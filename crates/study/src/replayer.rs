@@ -1,12 +1,13 @@
 //! The allocator that a recording is replayed through: the one place that names PyTorch's.
 
-use allocator::{Reproduction, Requests, Settings, Start, Timeline, floor, observe, reproduce};
+use allocator::{Reproduction, Requests, Settings, Timeline, observe, reproduce};
 use anatomy::Anatomy;
 use recording::{About, Recording};
 
 use crate::card_size::sized;
 use crate::fragments::Fragments;
 use crate::pieces::fragments;
+use crate::settings_trials::{context_of, smallest};
 
 /// Another allocator is one more implementation; everything else of a study follows from the timeline it gives.
 pub trait Replayer {
@@ -70,7 +71,10 @@ impl Replayer for CachingAllocator {
     }
 
     fn smallest_card(&self, recording: &Recording) -> Option<u64> {
-        floor(&Requests::of(recording, &self.settings), &self.settings, Start::Kept)
+        let (context, _) = context_of(&recording.about);
+        let settings = Settings { context, ..self.settings.clone() };
+        let found = smallest(&Requests::of(recording, &settings), &settings);
+        found.map(|smallest| smallest.bytes)
     }
 
     fn late(&self, recording: &Recording, others: u64) -> Option<Timeline> {

@@ -329,6 +329,11 @@ impl Run {
         self.study.as_ref().map_or(&[], |study| &study.findings)
     }
 
+    /// What is often blamed and is not the cause.
+    pub fn suspects(&self) -> &[diagnose::Suspect] {
+        self.study.as_ref().map_or(&[], |study| &study.suspects)
+    }
+
     /// How the peak depends on the order of work, if a free waited for another stream.
     pub fn deferred(&self) -> Option<Deferred> {
         self.study.as_ref().and_then(|study| study.deferred)

@@ -1,7 +1,7 @@
 //! A recording under other allocator settings, and what came of each.
 
 use allocator::{OnCard, Outcome, Requests, Settings, Start, Timeline};
-use recording::Event;
+use recording::{About, Event};
 
 /// A row: the text of some settings, and the settings.
 #[derive(Clone, Debug)]
@@ -55,6 +55,31 @@ pub struct Floor {
     pub default_bytes: Option<u64>,
     /// Under the settings that need least, with their text.
     pub best: Option<(String, u64)>,
+}
+
+/// The smallest card under the recorded settings: what `smallest card` means wherever it is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Smallest {
+    /// Its memory, context included.
+    pub bytes: u64,
+    /// There the blocks older than the trace are where they were recorded; else that is modelled.
+    pub keeps_start: bool,
+}
+
+/// By a search with replays; `None` if no size does.
+pub fn smallest(requests: &Requests<'_>, recorded: &Settings) -> Option<Smallest> {
+    let bytes = allocator::floor(requests, recorded, start_of(0))?;
+    let on_it = Settings { memory: Some(bytes), ..recorded.clone() };
+    let keeps_start = requests.replay_on_card(&on_it, start_of(0)).keeps_start;
+    Some(Smallest { bytes, keeps_start })
+}
+
+/// The context of the card that a file comes from, and whether the file tells it: snapshots do not.
+pub fn context_of(about: &About) -> (u64, bool) {
+    match about.context_bytes {
+        0 => (gpus::unlimited().context_bytes, false),
+        bytes => (bytes, true),
+    }
 }
 
 /// What is tried beside the recorded settings; each is left out where its torch does not have it.
@@ -147,8 +172,8 @@ fn refused(requests: &Requests<'_>, settings: &Settings, timeline: &Timeline) ->
 pub fn floor(requests: &Requests<'_>, rows: &[Candidate]) -> Floor {
     let Some(recorded) = rows.first() else { return Floor::default() };
     let own = &recorded.settings;
-    let own_bytes = allocator::floor(requests, own, start_of(0));
-    let on_it = Settings { memory: own_bytes, ..own.clone() };
+    let smallest = smallest(requests, own);
+    let own_bytes = smallest.map(|smallest| smallest.bytes);
     let plain = Settings { context: own.context, memory: own.memory, ..defaults(own) };
     let is_plain = plain == *own;
     let default_bytes = match is_plain {
@@ -157,7 +182,7 @@ pub fn floor(requests: &Requests<'_>, rows: &[Candidate]) -> Floor {
     };
     let mut floor = Floor {
         own_bytes,
-        keeps_start: requests.replay_on_card(&on_it, start_of(0)).keeps_start,
+        keeps_start: smallest.is_none_or(|smallest| smallest.keeps_start),
         default_bytes,
         best: None,
     };
@@ -191,6 +216,25 @@ mod tests {
 
     fn names(rows: &[Candidate]) -> Vec<&str> {
         rows.iter().map(|row| row.conf.as_str()).collect()
+    }
+
+    #[test]
+    fn the_smallest_card_is_one_number_wherever_it_is_said() {
+        // A snapshot: its trace begins in the middle, and it does not tell the context.
+        let text = "torch 2.6.0\nsegment_alloc 0x7f0000000000 20971520 stream 0\nalloc 0x7f0000000000 3145728 stream 0\n";
+        let mut recording = recording::text::recording(text).unwrap();
+        recording.about.complete = true;
+        let (context, is_told) = context_of(&recording.about);
+        assert!(!is_told && context != 0);
+        let wants = crate::Wants { floor: true, ..crate::Wants::default() };
+        let study =
+            crate::study(recording.clone(), &crate::Context { wants, ..crate::Context::default() });
+        let own = Settings { context, ..Settings::of(&recording.about).unwrap() };
+        let requests = Requests::of(&recording, &own);
+        let rows = [Candidate { conf: String::new(), settings: own.clone() }];
+        let floor = floor(&requests, &rows);
+        assert_eq!(floor.own_bytes, Some(context + (20 << 20)));
+        assert_eq!(study.unwrap().floor_bytes, floor.own_bytes);
     }
 
     #[test]

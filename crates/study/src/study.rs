@@ -25,6 +25,8 @@ pub struct Study {
     pub anatomy: Anatomy,
     /// Root causes, the largest first.
     pub findings: Vec<diagnose::Finding>,
+    /// What is often blamed and is not the cause.
+    pub suspects: Vec<diagnose::Suspect>,
     /// How memory lies in pieces where it ran out, else at the peak; `None` if that is not known.
     pub fragments: Option<Fragments>,
     /// The smallest card on which a replay still completes, context included; `None` if it did not.
@@ -115,6 +117,7 @@ pub fn study_with(replayer: &dyn Replayer, recording: Recording, context: &Conte
         settings: recording.about.allocator_settings.clone(),
         is_whole: recording.about.complete,
         findings: diagnose::diagnose(&anatomy, ran_out),
+        suspects: diagnose::suspects(&anatomy, ran_out),
         fragments: wants
             .fragments
             .then(|| replayer.pieces(&recording, &replayed, &anatomy, others))

@@ -9,7 +9,7 @@ import time
 import torch
 
 from .. import contract
-from . import border, whole
+from . import border, confined, whole
 from .texts import as_json
 from .values import values
 
@@ -56,6 +56,7 @@ class ProcessFile:
             rounds=watch.kind_of_rounds(),
             faults=border.faults,
             **whole.facts(),
+            refused=confined.refused(),
             end=watch.end,
         )
 

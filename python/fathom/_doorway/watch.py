@@ -17,7 +17,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .. import contract
-from . import border, functions, inference, whole
+from . import border, confined, functions, inference, whole
 from .backward_passes import BackwardPasses
 from .border import guarded
 from .optimizers import Optimizers
@@ -327,6 +327,7 @@ def install(folder=None, steps=0, is_recording=False):
     """Watches this process from here on; what is seen is written to the folder."""
     watch = Watch(folder, steps)
     border.moment = watch.moment
+    confined.followed_by(watch)
     whole.followed_by(watch)
     # Other allocators keep no history.
     if folder and is_recording and torch.cuda.get_allocator_backend() == "native":

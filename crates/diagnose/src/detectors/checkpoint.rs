@@ -7,6 +7,7 @@ use recording::Category;
 use crate::finding::Finding;
 use crate::phrases::modules;
 use crate::remedies::remedies;
+use crate::roles::Role;
 use crate::scene::{Claims, Scene, Thing, remark};
 
 pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
@@ -20,17 +21,29 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
         recomputed.contains(path)
             || recomputed.iter().any(|other| is_below(other, path) || is_below(path, other))
     };
-    let idle: Vec<&String> = switches.iter().filter(|path| !runs_again(path)).collect();
+    // A switch of a part that keeps nothing, such as a frozen encoder, has nothing to do.
+    let keeps = |path: &str| {
+        let is_inside =
+            |module: &str| module == path || is_below(module, path) || scene.class(path) == path;
+        scene.things.iter().any(|thing| thing.users.iter().any(|user| is_inside(user.module)))
+    };
+    let idle: Vec<&String> =
+        switches.iter().filter(|path| !runs_again(path) && keeps(path)).collect();
     let is_kept = |thing: &Thing<'_>| {
         thing.is(Category::Activations)
             && !thing.users.is_empty()
+            && !thing.is_kept_for(Role::Checkpoint)
             && thing.users.iter().all(|user| !recomputed.contains(user.module))
     };
     let members: Vec<usize> =
         (0..scene.things.len()).filter(|index| is_kept(&scene.things[*index])).collect();
     // A switch that works leaves little; what lies outside of all blocks is not its matter.
     let saved = scene.at.categories.of(Category::Activations);
-    if idle.is_empty() && scene.bytes(&members).saturating_mul(2) < saved {
+    let is_working = idle.is_empty() && !recomputed.is_empty();
+    if idle.is_empty() && !is_working {
+        return Vec::new();
+    }
+    if is_working && scene.bytes(&members).saturating_mul(2) < saved {
         return Vec::new();
     }
     let Some(finding) = remark(scene, &members) else { return Vec::new() };

@@ -12,7 +12,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let times = finding.bytes as f64 / weights.max(1) as f64;
     vec![Finding {
-        title: "another copy of the model: an average, a teacher".to_owned(),
+        title: "extra copy of the model (EMA or teacher)".to_owned(),
         explanation: format!(
             "Tensors of the parameters' shapes that no optimizer trains: {times:.1} × the weights."
         ),

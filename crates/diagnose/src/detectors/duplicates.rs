@@ -41,7 +41,7 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
     let first = &scene.things[copies[0]];
     vec![Finding {
         title: format!(
-            "{count} cop{} whose source is alive too",
+            "{count} redundant cop{} (the original is still in memory)",
             if count == 1 { "y" } else { "ies" }
         ),
         explanation: format!(

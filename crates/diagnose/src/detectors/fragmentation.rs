@@ -31,7 +31,7 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
     // Only holes: what is wholly free comes back by itself.
     let remedies = if segments < holes { remedies!(scene, "allocator") } else { Vec::new() };
     vec![Finding {
-        title: "reserved by PyTorch beyond what its tensors take".to_owned(),
+        title: "PyTorch's cache and fragmentation".to_owned(),
         bytes: idle,
         of: Whole::Reserved,
         explanation: format!(

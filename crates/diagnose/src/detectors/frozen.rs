@@ -6,7 +6,7 @@ use recording::Category;
 
 use crate::finding::Finding;
 use crate::phrases::modules;
-use crate::remedies::remedies;
+use crate::remedies::{Remedy, computes_in_half, remedies};
 use crate::scene::{Claims, Scene, remark};
 
 pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
@@ -30,7 +30,16 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
             modules(scene, &members)
         ),
         scales: "batch × what these layers see".to_owned(),
-        remedies: remedies!(scene, "freeze", "checkpoint", "half-frozen"),
+        remedies: of_frozen(scene),
         ..finding
     }]
+}
+
+/// They are frozen already: what is left is to compute them again, or in half precision.
+fn of_frozen(scene: &Scene<'_>) -> Vec<Remedy> {
+    let mut found = remedies!(scene, "checkpoint");
+    if !computes_in_half(scene) {
+        found.extend(remedies!(scene, "half-frozen"));
+    }
+    found
 }

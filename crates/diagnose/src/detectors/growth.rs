@@ -8,16 +8,22 @@ use crate::phrases::{evidence, place};
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene, Thing};
 
-/// A leak is worth a word however small: it has a thousand steps to grow.
+/// A leak has many steps to grow: it is worth a word if it is worth one after this many. A number that is kept of each
+/// step, 512 bytes, is worth none.
+const STEPS: u64 = 1_000;
+
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let growth = &scene.anatomy.growth;
-    let Some(main) = growth.sites.first().filter(|_| growth.bytes_per_step != 0) else {
+    let Some(main) = growth.sites.first().filter(|_| is_leak(scene, growth.bytes_per_step)) else {
         return Vec::new();
     };
     let members = claims.free(scene, |thing| {
         growth.sites.iter().any(|site| is_of(thing, site))
             && thing.tensor.born.step < scene.at.when.step
     });
+    if members.is_empty() {
+        return Vec::new();
+    }
     claims.take(&members);
     let keeps_graphs = growth.sites.iter().any(|site| site.category == Category::Activations);
     let kept = if keeps_graphs { "graphs of earlier steps" } else { "tensors of earlier steps" };
@@ -41,6 +47,10 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         remedies: remedies!(scene, "detach"),
         ..Finding::default()
     }]
+}
+
+fn is_leak(scene: &Scene<'_>, bytes_per_step: u64) -> bool {
+    scene.is_worth(bytes_per_step.saturating_mul(STEPS))
 }
 
 /// Made at a place whose blocks pile up.

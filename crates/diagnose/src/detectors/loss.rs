@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::loss_gradients::is_fused_loss;
 use crate::finding::Finding;
 use crate::phrases::{place, tensor};
 use crate::remedies::remedies;
@@ -14,6 +15,7 @@ const VOCABULARY: u64 = 1000;
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let is_of_loss = |thing: &Thing<'_>| {
         thing.is_of_a_pass()
+            && !thing.users.iter().any(|user| is_fused_loss(user.node))
             && (thing.made_by() == Role::ClassLoss || thing.is_kept_for(Role::ClassLoss))
             && classes(thing).is_some_and(|classes| VOCABULARY <= classes)
     };

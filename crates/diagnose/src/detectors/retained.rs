@@ -16,8 +16,15 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     // cuDNN keeps the state of its random numbers for all graphs.
     let is_of_graphs =
         |thing: &Thing<'_>| thing.users.iter().any(|user| user.field != "dropout_state");
+    // What was given to another model is of two graphs: the pass over the second has no use for the first.
+    let is_given = |thing: &Thing<'_>| {
+        thing.tensor.also.iter().any(|(category, _)| *category == Category::Inputs)
+    };
     let members = claims.free(scene, |thing| {
-        thing.is(Category::Activations) && most < thing.tensor.outlived && is_of_graphs(thing)
+        thing.is(Category::Activations)
+            && !is_given(thing)
+            && most < thing.tensor.outlived
+            && is_of_graphs(thing)
     });
     let Some(finding) = claims.finding(scene, &members) else {
         return Vec::new();

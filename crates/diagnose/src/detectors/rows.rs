@@ -61,8 +61,8 @@ fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) 
     let old = scene.bytes(&made_earlier(scene, group));
     if passing != old {
         let what = match scene.phase() {
-            Some(Phase::Backward) => "gradients on their way and other temporaries",
-            _ => "made and dropped on the way",
+            Some(Phase::Backward) => "gradients in flight and other temporaries",
+            _ => "temporaries of the current layer",
         };
         explanation += &format!(" {}: {what}.", bytes::text(passing - old));
     }

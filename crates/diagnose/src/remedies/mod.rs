@@ -158,7 +158,7 @@ pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> 
     if is_spread(scene, saved) {
         found.extend(remedies!(scene, "checkpoint"));
     }
-    if scene.anatomy.facts.of("autocast").is_empty() && !are_half(scene, saved) {
+    if !computes_in_half(scene) && !are_half(scene, saved) {
         found.extend(remedies!(scene, "amp-bf16"));
     }
     found.extend(remedies!(scene, "batch", "accumulate", "inputs"));
@@ -199,6 +199,19 @@ pub(crate) fn of_inference(scene: &Scene<'_>, remedies: &[Remedy]) -> Vec<Remedy
         }
     }
     found
+}
+
+/// Whether autocast is on, or most of the weights have two bytes or fewer: the model computes in half precision already.
+pub(crate) fn computes_in_half(scene: &Scene<'_>) -> bool {
+    let weights: Vec<usize> = (0..scene.things.len())
+        .filter(|index| scene.things[*index].is(recording::Category::Weights))
+        .collect();
+    let count = |is_wanted: &dyn Fn(&Thing<'_>) -> bool| {
+        let wanted = weights.iter().map(|index| &scene.things[*index]).filter(|it| is_wanted(it));
+        crate::scene::sum(wanted.filter_map(Thing::elements))
+    };
+    let short = count(&|thing| !matches!(thing.tensor.dtype.as_str(), "float32" | "float64"));
+    !scene.anatomy.facts.of("autocast").is_empty() || count(&|_| true) < short.saturating_mul(2)
 }
 
 /// Most of them take two bytes an element already, by whatever has cast them.

@@ -128,7 +128,7 @@ fn older(requests: &Requests<'_>) -> (usize, u64) {
 fn describe(recording: &Recording, arguments: &ReplayArguments) -> Replay {
     let about = &recording.about;
     let failed = recording.events.iter().filter(|e| matches!(e, Event::OutOfMemory { .. }));
-    let context_assumed = about.context_bytes == 0;
+    let (context_bytes, is_context_told) = settings_trials::context_of(about);
     Replay {
         file: arguments.file.display().to_string(),
         device: about.device,
@@ -138,11 +138,8 @@ fn describe(recording: &Recording, arguments: &ReplayArguments) -> Replay {
         events: recording.trace_length(),
         failed_requests: failed.count(),
         died: allocator::fatal(&recording.events).next().is_some(),
-        context_bytes: match context_assumed {
-            true => gpus::unlimited().context_bytes,
-            false => about.context_bytes,
-        },
-        context_known: if context_assumed { "assumed" } else { "recorded" },
+        context_bytes,
+        context_known: if is_context_told { "recorded" } else { "assumed" },
         ..Replay::default()
     }
 }

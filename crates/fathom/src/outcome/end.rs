@@ -1,10 +1,14 @@
 //! How a run ended: broken off, by itself, or with an error.
 
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 
+use contract::files::Early;
+use contract::files::process::End;
 use study::{Run, Unfinished};
 
-use super::files::Seen;
+use super::files::{Seen, read_each};
+use crate::here::from_here;
 use crate::session::{self, Cut, Ended};
 
 /// Exit code of a run that was broken off.
@@ -49,13 +53,26 @@ pub(super) fn failure(ended: &Ended, all: &[Seen], stopped: bool) -> Option<Stri
         (None, Some(signal)) => format!("killed by signal {signal}"),
         _ => "ended".to_owned(),
     };
-    let exception = all.iter().filter_map(Seen::end).find(|end| end.kind == "exception");
-    Some(match exception {
-        Some(end) => {
-            let message =
-                end.message.iter().flat_map(|text| text.lines()).next().unwrap_or_default();
-            format!("{}: {message} ({how})", end.exception.as_deref().unwrap_or_default())
-        }
-        None => how,
-    })
+    Some(how)
+}
+
+/// `ValueError: no such file at train.py:12 (exit code 1)`; without an exception, whether it came to the card.
+pub(super) fn named(how: &str, all: &[Seen], folder: &Path) -> String {
+    let early: Vec<End> = read_each::<Early>(folder)
+        .into_iter()
+        .filter_map(|file| file.value.map(|early| early.end))
+        .collect();
+    let ends = all.iter().filter_map(Seen::end).chain(&early);
+    let Some(end) = ends.into_iter().find(|end| end.kind == "exception") else {
+        return match all.is_empty() {
+            true => format!("{how}, before it used the GPU; what it printed says why"),
+            false => how.to_owned(),
+        };
+    };
+    let message = end.message.iter().flat_map(|text| text.lines()).next().unwrap_or_default();
+    let name = end.exception.as_deref().unwrap_or_default();
+    let said = if message.is_empty() { name.to_owned() } else { format!("{name}: {message}") };
+    let place = end.file.clone().map(from_here).zip(end.line);
+    let place = place.map_or(String::new(), |(file, line)| format!(" at {file}:{line}"));
+    format!("{said}{place} ({how})")
 }

@@ -22,12 +22,12 @@ use study::{Run, Verdict};
 
 pub(crate) use self::decisions::settle;
 pub(crate) use self::end::UNFINISHED;
-use self::end::{failure, notes_of_end, unfinished};
+use self::end::{failure, named, notes_of_end, unfinished};
 use self::files::{Left, Seen};
 pub(crate) use self::files::{check_pages, read_each};
 pub(crate) use self::held::NOT_KNOWN;
 use self::notes::{missing_kernels, notes};
-pub(crate) use self::training::{have_same_allocations, iterated, pace};
+pub(crate) use self::training::{have_same_allocations, iterated, largest_batch, pace};
 use self::workspaces::workspaces;
 use crate::session::Ended;
 use crate::settings::Settings;
@@ -49,7 +49,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
     let processes = processes::sum_up(peak.as_mut(), &left);
     let failure = match &unfinished {
         Some(unfinished) => Some(unfinished.to_string()),
-        None => failure(ended, all, stopped),
+        None => failure(ended, all, stopped).map(|how| named(&how, all, folder)),
     };
     let (verdict, exit_code) = match (&unfinished, &failure) {
         _ if out_of_memory.is_some() => (Verdict::DoesNotFit, 1),

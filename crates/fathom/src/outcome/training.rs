@@ -42,6 +42,20 @@ pub(crate) fn iterated(folder: &Path) -> (Vec<Batches>, Vec<String>) {
     (process.loaders.iter().map(batches).collect(), process.refused.clone())
 }
 
+/// The shape of the largest batch that a shortened training gave in a step.
+pub(crate) fn largest_batch(folder: &Path, step: u64) -> Vec<u64> {
+    let left = Left::read(folder);
+    let Some(process) = left.all.first().and_then(|seen| seen.process.as_ref()) else {
+        return Vec::new();
+    };
+    let passes = process.backward_passes.div_ceil(process.steps.max(1)).max(1) as usize;
+    let first = (step.saturating_sub(1) as usize).saturating_mul(passes);
+    let training = process.loaders.iter().find(|loader| !loader.is_evaluation);
+    let given = training.map_or(&[][..], |loader| &loader.sizes_given);
+    let of_step = given.iter().skip(first).take(passes);
+    of_step.max_by_key(|shape| shape.iter().product::<u64>()).cloned().unwrap_or_default()
+}
+
 fn batches(loader: &Loader) -> Batches {
     let varies = |tensor: &String| Varies {
         tensor: tensor.clone(),

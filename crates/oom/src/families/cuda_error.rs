@@ -1,6 +1,6 @@
 //! CUDA itself refused: `CUDA error: out of memory`, in whose words it ever comes.
 
-use super::{Fact, Family, Head, Memory, Window, also, reading, step};
+use super::{Fact, Family, Head, Memory, Window, also, step};
 use crate::account::{Account, Kind};
 
 pub(super) const FAMILY: Family = Family {
@@ -18,18 +18,19 @@ pub(super) const FAMILY: Family = Family {
     heads: &[
         also("cudaerror:outofmemory", 160),
         also("cudadrivererror:outofmemory", 160),
-        also("cudafailedwitherroroutofmemory", 160),
+        // CTranslate2, tiny-cuda-nn and whoever writes which call failed.
+        also("failedwitherroroutofmemory", 160),
+        also("failedwitherror:'outofmemory", 160),
         also("cudafailedwitherror2outofmemory", 160),
         also("cudamallocfailed:outofmemory", 300),
         also("cudafailure2:outofmemory", 160),
         also("cudaruntimeerror:outofmemory", 160),
-        // TensorRT-LLM, TensorRT, PyCUDA, MXNet, Caffe, RMM.
+        // TensorRT-LLM, PyCUDA, MXNet, Caffe, RMM.
         Head {
             words: "cudaruntimeerrorin",
             near: 160,
             fits: |place| place.near(160).contains("outofmemory"),
         },
-        also("requestedamountofgpumemory(", 160),
         also("cumemallocfailed:outofmemory", 160),
         also("cudamallocretryfailed:outofmemory", 160),
         also("==cudasuccess(2vs.0)outofmemory", 160),
@@ -42,7 +43,6 @@ pub(super) const FAMILY: Family = Family {
 };
 
 fn fill(account: &mut Account, window: &Window<'_>) {
-    account.figures.tried = reading::bytes(window.text, "requestedamountofgpumemory(");
     // The loader's thread that pins batches asks for memory of the host.
     if window.before.ends_with("failedtopinmemory:runtimeerror:") {
         account.memory = Memory::Host;

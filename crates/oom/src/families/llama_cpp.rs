@@ -2,6 +2,7 @@
 
 use super::{Fact, Family, Head, Memory, Window, also, reading, says, step};
 use crate::account::{Account, Kind};
+use crate::cause::Cause;
 
 pub(super) const FAMILY: Family = Family {
     id: "llama_cpp",
@@ -24,7 +25,8 @@ pub(super) const FAMILY: Family = Family {
             fits: |place| place.near(200).contains("ggml"),
         },
         says("failedtoallocatebuffer,size="),
-        says("erroroutofdevicememory"),
+        says("requestedbuffersizeexceedsdevicebuffersizelimit"),
+        also("erroroutofdevicememory", 120),
         says("ggml_aligned_malloc:insufficientmemory"),
         says("ggml_cuda_host_malloc:failedtoallocate"),
         also("ggml_gallocr_reserve_n", 400),
@@ -49,6 +51,9 @@ pub(super) const FAMILY: Family = Family {
 
 fn fill(account: &mut Account, window: &Window<'_>) {
     buffer(account, window.text);
+    if window.head.starts_with("requestedbuffersize") {
+        account.cause = Some(Cause::RequestTooLarge);
+    }
     if window.head.starts_with("ggml_aligned") || window.head.starts_with("ggml_cuda_host") {
         account.memory = Memory::Host;
         account.figures.tried = reading::behind(window.text, "attemptedtoallocate")

@@ -16,6 +16,8 @@ mod cuda_async;
 mod cuda_error;
 mod cudnn;
 mod cupy;
+mod deepspeed;
+mod flashinfer;
 mod hip;
 mod hip_error;
 mod jax;
@@ -42,6 +44,7 @@ mod slurm;
 mod stream_executor;
 mod tables;
 mod tensorflow;
+mod tensorrt;
 mod thc;
 mod theano;
 mod thrust;
@@ -62,11 +65,12 @@ pub const TABLE: &[&Family] = &[
     // Below PyTorch: drivers and libraries.
     &pinned::FAMILY, &thrust::FAMILY, &bitsandbytes::FAMILY, &triton::FAMILY, &nccl::FAMILY, &cublas::FAMILY,
     &cudnn::FAMILY, &level_zero::FAMILY, &hip_error::FAMILY, &transformers::FAMILY,
+    &deepspeed::FAMILY,
     // Other frameworks.
     &tpu::FAMILY, &jax::FAMILY, &tensorflow::FAMILY, &stream_executor::FAMILY, &paddle::FAMILY, &cupy::FAMILY,
     &onnxruntime::FAMILY, &theano::FAMILY,
     // Programs that serve models.
-    &vllm::FAMILY, &sglang::FAMILY, &ollama::FAMILY, &llama_cpp::FAMILY,
+    &vllm::FAMILY, &flashinfer::FAMILY, &sglang::FAMILY, &tensorrt::FAMILY, &ollama::FAMILY, &llama_cpp::FAMILY,
     // The host.
     &shared_memory::FAMILY, &cpu_allocator::FAMILY, &numpy::FAMILY, &bad_alloc::FAMILY, &paging_file::FAMILY,
     &oom_killer::FAMILY,

@@ -23,6 +23,7 @@ pub(super) const FAMILY: Family = Family {
             near: 0,
             fits: |place| place.near(80).contains("mem-fraction-static"),
         },
+        says("leavenogpumemoryforthekvcacheunder--mem-fraction-static"),
         says("prefilloutofmemory.trytoloweryourbatchsize"),
         says("decodeoutofmemory.trytoloweryourbatchsize"),
     ],
@@ -32,7 +33,7 @@ pub(super) const FAMILY: Family = Family {
 
 fn fill(account: &mut Account, window: &Window<'_>) {
     account.cause = Some(Cause::Cache);
-    if !window.head.starts_with("not") {
+    if window.head.contains("trytoloweryourbatchsize") {
         account.who = "serving".to_owned();
     }
 }

@@ -34,6 +34,7 @@ pub(super) const FAMILY: Family = Family {
         says("nospaceleftondevice:'/dev/shm"),
         says("signal7(sigbus)"),
         also("exitcode:-7", 400),
+        also("exitswithreturncode=-7", 400),
     ],
     fill,
     steps: |_| {
@@ -58,5 +59,5 @@ fn fill(account: &mut Account, window: &Window<'_>) {
         _ => None,
     };
     // A bus error has other reasons as well, though rarely.
-    account.sure = !(window.head.starts_with("signal7") || window.head.starts_with("exitcode"));
+    account.sure = !["signal7", "exit"].iter().any(|word| window.head.starts_with(word));
 }

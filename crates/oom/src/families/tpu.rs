@@ -2,6 +2,7 @@
 
 use super::{Family, Head, Memory, Place, Window, reading, says, step};
 use crate::account::{Account, Kind};
+use crate::cause::Cause;
 
 pub(super) const FAMILY: Family = Family {
     id: "tpu",
@@ -36,6 +37,9 @@ fn fill(account: &mut Account, window: &Window<'_>) {
         figures.tried = crate::amount::Amount::at(used).map(|(amount, _)| amount);
         figures.capacity = reading::behind(used, "of");
         return;
+    }
+    if text.contains("duetofragmentation") {
+        account.cause = Some(Cause::Pieces);
     }
     figures.tried = reading::behind(text, window.head);
     figures.free = reading::behind(text, "thereare");

@@ -1,11 +1,15 @@
 //! Arguments of a call, as a recipe keeps them: numbers and names, and tensors by number.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyNone, PySlice, PyString, PyTuple, PyType,
 };
 
 use crate::tensors::Tensors;
+
+/// Bytes of an array of NumPy's that a recipe may keep: an index, not a data set.
+const LARGEST_ARRAY: usize = 16 << 20;
 
 #[derive(Debug)]
 pub(crate) enum Argument {
@@ -153,7 +157,22 @@ impl Kinds {
         if value.is_instance_of::<PyComplex>() {
             return keep();
         }
-        Ok(None)
+        self.numpys(value)
+    }
+
+    /// Numbers and arrays of NumPy's, as indices often are: as they are now, since the script may write to an array later.
+    fn numpys(&self, value: &Bound<'_, PyAny>) -> PyResult<Option<Argument>> {
+        let py = value.py();
+        if value.get_type().module()? != "numpy" || !value.hasattr(intern!(py, "nbytes"))? {
+            return Ok(None);
+        }
+        let kind: char =
+            value.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "kind"))?.extract()?;
+        let bytes: usize = value.getattr(intern!(py, "nbytes"))?.extract()?;
+        if !"biufc".contains(kind) || bytes > LARGEST_ARRAY {
+            return Ok(None);
+        }
+        Ok(Some(Argument::Constant(value.call_method0(intern!(py, "copy"))?.unbind())))
     }
 }
 

@@ -185,6 +185,7 @@ fn line(row: LineRow) -> Line {
         source: row.source.unwrap_or_default(),
         bytes: row.bytes,
         count: row.count,
+        library: Vec::new(),
     }
 }
 

@@ -62,7 +62,8 @@ pub fn terminal(fit: &Fit, palette: Palette) -> String {
     lines.text()
 }
 
-/// With the context, as text.
+/// What a run takes where there is room, with the context, as text: the number that `run` calls so, too. What it needs is
+/// found by more runs, which plans are not worth.
 fn needs(fit: &Fit, reserved: u64) -> String {
     bytes::text(reserved + fit.context_bytes)
 }
@@ -79,12 +80,14 @@ fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
         _ if fit.trials.unfinished.is_some() => {
             (palette.bad, "INTERRUPTED", unfinished(fit, &memory, &base))
         }
-        (_, Outcome::Fits, _) => {
-            (palette.good, "FITS AS IT IS", format!("{memory}: the run needs {base}"))
-        }
+        (_, Outcome::Fits, _) => (
+            palette.good,
+            "FITS AS IT IS",
+            format!("{memory}: the run takes {base} if there is room"),
+        ),
         (_, Outcome::FitsIf, _) => {
             let condition = condition(fit.trials.unknown_places.as_deref());
-            let sentence = format!("{condition}: {memory}: as it is, the run needs {base}");
+            let sentence = format!("{condition}: {memory}: as it is, the run takes {base}");
             (palette.label, "FITS IF", sentence)
         }
         (_, _, Some(index)) => {

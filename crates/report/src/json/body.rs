@@ -63,6 +63,17 @@ struct Line<'a> {
     source: Option<&'a str>,
     bytes: u64,
     count: u64,
+    /// Lines of packages that it has led to, largest first.
+    library: Vec<LibraryLine<'a>>,
+}
+
+#[derive(Serialize)]
+struct LibraryLine<'a> {
+    library_file: &'a str,
+    library_line: u32,
+    function: &'a str,
+    bytes: u64,
+    count: u64,
 }
 
 #[derive(Serialize)]
@@ -113,6 +124,9 @@ pub(crate) struct OriginRow<'a> {
     pub(crate) node: Option<&'a str>,
     pub(crate) file: Option<&'a str>,
     pub(crate) line: Option<u32>,
+    /// Where the user's line has led to in a package.
+    library_file: Option<&'a str>,
+    library_line: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -270,8 +284,19 @@ fn lines(at: &Dissection) -> Vec<Line<'_>> {
         source: known(&row.source),
         bytes: row.bytes,
         count: row.count,
+        library: row.library.iter().map(library_line).collect(),
     });
     rows.collect()
+}
+
+fn library_line((line, bytes, count): &(anatomy::LibraryLine, u64, u64)) -> LibraryLine<'_> {
+    LibraryLine {
+        library_file: &line.file,
+        library_line: line.line,
+        function: &line.function,
+        bytes: *bytes,
+        count: *count,
+    }
 }
 
 fn tensors(at: &Dissection) -> Vec<Tensor<'_>> {
@@ -339,6 +364,8 @@ pub(crate) fn place(origin: &Origin) -> OriginRow<'_> {
         node: known(&origin.node),
         file: known(&origin.file),
         line: known(&origin.file).map(|_| origin.line),
+        library_file: known(&origin.library.file),
+        library_line: known(&origin.library.file).map(|_| origin.library.line),
     }
 }
 

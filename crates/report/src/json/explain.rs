@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::body::{Body, Held, OriginRow, place};
-use super::findings::{AskedRow, Finding, answers, findings};
+use super::findings::{AskedRow, Finding, SuspectRow, answers, findings, suspects};
 use super::fragments::Fragments;
 use crate::explain::Explanation;
 use crate::why::why;
@@ -22,6 +22,7 @@ struct Report<'a> {
     /// By what categories are known, where nobody recorded them; a name of "" is what has none.
     evidence: Vec<EvidenceRow<'a>>,
     findings: Vec<Finding<'a>>,
+    not_the_cause: Vec<SuspectRow>,
     answers: Vec<AskedRow<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     /// At the failed request, else at the peak; null if the replay does not come that far.
@@ -85,6 +86,7 @@ pub fn explain(explanation: &Explanation) -> String {
             .map(|row| EvidenceRow { name: &row.name, bytes: row.bytes, count: row.count })
             .collect(),
         findings: findings(&explanation.study.findings),
+        not_the_cause: suspects(&explanation.study.suspects),
         answers: answers(&explanation.answers),
         out_of_memory: anatomy.out_of_memory.as_ref().map(|refusal| OutOfMemory {
             tried_bytes: refusal.tried_bytes,

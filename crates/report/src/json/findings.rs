@@ -30,6 +30,8 @@ struct Evidence<'a> {
     operator: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
+    library_file: Option<&'a str>,
+    library_line: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -62,6 +64,21 @@ fn finding(finding: &diagnose::Finding) -> Finding<'_> {
             })
             .collect(),
     }
+}
+
+/// Often blamed, and not the cause.
+#[derive(Serialize)]
+pub(crate) struct SuspectRow {
+    name: &'static str,
+    bytes: u64,
+    /// Of what these bytes are a part: `allocated`, `reserved`.
+    of: &'static str,
+}
+
+pub(crate) fn suspects(list: &[diagnose::Suspect]) -> Vec<SuspectRow> {
+    let row =
+        |it: &diagnose::Suspect| SuspectRow { name: it.name, bytes: it.bytes, of: it.of.name() };
+    list.iter().map(row).collect()
 }
 
 /// What was asked, and the answer.
@@ -101,5 +118,7 @@ fn evidence(row: &diagnose::Evidence) -> Evidence<'_> {
         operator: known(&row.operator),
         file: known(&row.file),
         line: known(&row.file).map(|_| row.line),
+        library_file: known(&row.library.file),
+        library_line: known(&row.library.file).map(|_| row.library.line),
     }
 }

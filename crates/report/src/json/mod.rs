@@ -21,7 +21,7 @@ pub(crate) use body::{LARGEST, known};
 use decisions::Decided;
 use ended::OutOfMemory;
 pub(crate) use ended::Unfinished;
-use findings::{AskedRow, Finding, answers, findings};
+use findings::{AskedRow, Finding, SuspectRow, answers, findings, suspects};
 use gpu::{FitsOn, Gpu, Software};
 use need::{Beyond, MostNeeded, Need};
 use peak::{Deferred, Peak, Unattributed, Workspace};
@@ -58,6 +58,7 @@ struct Report<'a> {
     #[serde(flatten)]
     body: Body<'a>,
     findings: Vec<Finding<'a>>,
+    not_the_cause: Vec<SuspectRow>,
     answers: Vec<AskedRow<'a>>,
     out_of_memory: Option<OutOfMemory<'a>>,
     budget_bytes: Option<u64>,
@@ -114,6 +115,7 @@ pub fn json(run: &Run) -> String {
         beyond: run.beyond.as_ref().map(|beyond| Beyond::of(run, beyond)),
         body: run.anatomy().map(Body::of).unwrap_or_default(),
         findings: findings(run.findings()),
+        not_the_cause: suspects(run.suspects()),
         answers: answers(&run.answers),
         out_of_memory: OutOfMemory::of(run),
         budget_bytes: run.budget_bytes,

@@ -109,6 +109,7 @@ pub(super) fn row(name: &str) -> &str {
         "reserved_unallocated" => "reserved but unallocated",
         "outside_pytorch" => "this process outside PyTorch",
         "other_processes" => "other processes",
+        "not_told" => "free, context and other processes",
         "outside_or_others" => "context and other processes",
         "unlisted" => "the driver, or not listed",
         "limit" => "most that PyTorch may use",

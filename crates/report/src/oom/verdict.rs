@@ -106,6 +106,7 @@ fn without_size(entry: &Entry) -> String {
             let place = account.device.map_or(String::new(), |device| format!(" on GPU {device}"));
             let had = match entry.balance.cause {
                 Cause::NotMemory => "failed for another reason",
+                Cause::Warning => "warns, nothing failed",
                 _ if account.sure => "had no memory left",
                 _ => "failed; memory is one of its reasons",
             };

@@ -46,6 +46,11 @@ fn reason(entry: &Entry) -> String {
     let text = |part: Option<Amount>| part.map_or("?".to_owned(), amount);
     let (tried, free) = (text(account.tried()), text(figures.free));
     match balance.cause {
+        Cause::LargerThanCard if figures.capacity.is_none() => {
+            "one request too large: no GPU has that much; a size was most likely computed wrongly, or the memory that \
+             it was read from was overwritten"
+                .to_owned()
+        }
         Cause::LargerThanCard => format!(
             "one request too large: {tried} is more than the whole {} has ({}); no setting and no other process is \
              the reason",
@@ -53,6 +58,9 @@ fn reason(entry: &Entry) -> String {
             text(figures.capacity)
         ),
         Cause::RequestTooLarge => too_large(account),
+        Cause::Limit if !account.kind.is_caching_allocator() && figures.limit.is_none() => {
+            account.family.means.to_owned()
+        }
         Cause::Limit => limit(account, &free),
         Cause::Pieces if !account.kind.is_caching_allocator() => {
             format!("the pool had enough in all, but no free piece of {tried}: it is fragmented")
@@ -73,7 +81,7 @@ fn reason(entry: &Entry) -> String {
         Cause::RoomWasLeft => format!(
             "the GPU counts {free} free, enough for {tried}: it was not full when that was counted"
         ),
-        Cause::Cache if account.has_numbers() => format!(
+        Cause::Cache if account.tried().is_some() || tokens(account).is_some() => format!(
             "what weights and activations leave of the share of the GPU that {} may use is too little for one \
              sequence of that length",
             account.family.speaker
@@ -83,6 +91,7 @@ fn reason(entry: &Entry) -> String {
         Cause::NotMemory => {
             "the message names another error of CUDA than memory: this is not an out-of-memory error".to_owned()
         }
+        Cause::Warning if account.family.id == "deepspeed" => account.family.means.to_owned(),
         Cause::Warning => format!(
             "{} says itself that this is no failure: it goes on with an algorithm that wants less",
             account.family.speaker
@@ -97,6 +106,12 @@ fn too_large(account: &Account) -> String {
     let tried = account.tried().map_or("?".to_owned(), amount);
     let left = figures.free.or_else(|| figures.limit?.minus(figures.allocated?));
     let Some(free) = left else {
+        if account.kind.is_caching_allocator() {
+            return format!(
+                "one request too large: {tried} was refused while PyTorch had nothing; other programs have the GPU, or \
+                 one allocation may not be that long"
+            );
+        }
         let most = figures.limit.map_or(String::new(), |most| format!(" ({})", amount(most)));
         return format!(
             "one request too large: {tried} is more than the longest buffer that can be made{most}"

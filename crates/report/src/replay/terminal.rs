@@ -65,6 +65,9 @@ fn verdict(replay: &Replay, palette: Palette, lines: &mut Lines) {
         ),
     };
     lines.styled(style, word, &format!("  {sentence}"));
+    if !trial.keeps_start {
+        lines.add("what is older than the trace is laid out anew on this card (modelled), so this is an estimate");
+    }
     lines.add(&same);
 }
 

@@ -1,6 +1,8 @@
 //! Root causes: what explains the bytes, and what may be done.
 
-use diagnose::{Answer, Effect, Evidence, Finding, Whole};
+use std::collections::BTreeSet;
+
+use diagnose::{Answer, Effect, Evidence, Finding, Remedy, Suspect, Whole};
 
 use super::COLUMNS;
 use super::columns::{begin, end, place, sentence, share};
@@ -11,6 +13,8 @@ const CAUSES: usize = 4;
 const REMARKS: usize = 2;
 /// Rows for the explanation of the first: as many of its sentences as fit.
 const EXPLAINED: usize = 3;
+/// Remedies on one screen.
+const OFFERED: usize = 6;
 /// Columns before a title, and of the indent below it.
 const INDENT: usize = 18;
 
@@ -48,16 +52,43 @@ fn beginning(text: &str) -> Vec<String> {
     })
 }
 
-/// What may be done about the largest cause.
+/// One line with the usual suspects and how little they are.
+pub(super) fn not_the_cause(
+    suspects: &[Suspect],
+    (allocated, reserved): (u64, u64),
+) -> Vec<String> {
+    let named = suspects.iter().map(|suspect| {
+        let whole = if suspect.of == Whole::Reserved { reserved } else { allocated };
+        match suspect.bytes {
+            0 => format!("{} none", suspect.name),
+            size => format!("{} {}, {}", suspect.name, bytes::text(size), share(size, whole)),
+        }
+    });
+    let named: Vec<String> = named.collect();
+    match named.is_empty() {
+        true => Vec::new(),
+        false => sentence(&format!("not the cause: {}", named.join("; ")), COLUMNS),
+    }
+}
+
+/// What may be done about the causes: what changes results least first, then what acts on more bytes.
 pub(super) fn remedies(findings: &[Finding]) -> Vec<String> {
-    let first = findings.iter().find(|finding| finding.counted && !finding.remedies.is_empty());
-    let Some(first) = first else { return Vec::new() };
-    let named: Vec<String> = first
-        .remedies
+    let mut seen = BTreeSet::new();
+    let all = findings
         .iter()
-        .map(|remedy| format!("{} ({})", remedy.id, remedy.label.name()))
-        .collect();
-    sentence(&format!("{}: not tried", named.join(", ")), COLUMNS)
+        .flat_map(|finding| finding.remedies.iter().map(move |remedy| (remedy, finding.bytes)));
+    let mut offered: Vec<(&Remedy, u64)> = all.filter(|(it, _)| seen.insert(it.id)).collect();
+    offered.sort_by_key(|(remedy, size)| (remedy.label, std::cmp::Reverse(*size)));
+    let rest = offered.len().saturating_sub(OFFERED);
+    let named = offered.iter().take(OFFERED).map(|(remedy, size)| {
+        format!("{} ({}, {})", remedy.id, remedy.label.name(), bytes::text(*size))
+    });
+    let named: Vec<String> = named.collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
+    sentence(&format!("{}{more}: not tried", named.join(", ")), COLUMNS)
 }
 
 /// `--ask`: what a remedy could do.
@@ -114,6 +145,10 @@ fn proof(evidence: &Evidence) -> String {
     let line = match place(&evidence.file, evidence.line) {
         line if line.is_empty() => line,
         line => format!(" at {}", end(&line, 40)),
+    };
+    let line = match place(&evidence.library.file, evidence.library.line) {
+        library if library.is_empty() => line,
+        library => format!("{line}, in {}", end(&library, 60)),
     };
     let size = bytes::text(evidence.bytes);
     format!("{} × {shape}{}{module}{line}: {size}", evidence.count, evidence.what)

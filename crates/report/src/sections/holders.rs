@@ -14,6 +14,9 @@ const NAME: usize = 54;
 /// Columns of categories' names, if none is longer.
 const NAMES: usize = 14;
 
+/// Lines of packages are shown from this part of the whole on.
+const LED_TO: u64 = 100;
+
 /// Columns of bars.
 const BAR: u64 = 44;
 
@@ -94,7 +97,8 @@ fn sized(name: &str, size: u64, whole: u64) -> String {
 /// The user's lines, `most` of them.
 pub(super) fn lines(at: &Dissection, most: Option<usize>) -> Vec<String> {
     let known = at.lines.iter().any(|row| !row.file.is_empty());
-    let rows = at.lines.iter().filter(|_| known).take(most.unwrap_or(usize::MAX));
+    let most = most.unwrap_or(usize::MAX);
+    let rows = at.lines.iter().filter(|_| known).take(most);
     let row = |row: &anatomy::LineBytes| {
         let name = match row.file.as_str() {
             "" => "no line known".to_owned(),
@@ -107,7 +111,22 @@ pub(super) fn lines(at: &Dissection, most: Option<usize>) -> Vec<String> {
         let blocks = if row.count == 1 { "block" } else { "blocks" };
         format!("{}  {} {blocks}", sized(&end(&name, NAME), row.bytes, at.allocated), row.count)
     };
-    rows.map(row).collect()
+    // A line such as `trainer.train()` says little by itself: below it stands what it has led to.
+    let each = rows.flat_map(|line| {
+        let inner = line
+            .library
+            .iter()
+            .filter(|(_, bytes, _)| at.allocated <= bytes.saturating_mul(LED_TO));
+        std::iter::once(row(line)).chain(inner.map(|inner| library(inner, at.allocated)))
+    });
+    each.take(most).collect()
+}
+
+/// The line of a package that the user's line above it has led to.
+fn library((line, bytes, count): &(anatomy::LibraryLine, u64, u64), whole: u64) -> String {
+    let name = format!("{} in {}", place(&line.file, line.line), line.function);
+    let blocks = if *count == 1 { "block" } else { "blocks" };
+    format!("{}  {count} {blocks}", sized(&format!("  {}", end(&name, NAME - 2)), *bytes, whole))
 }
 
 /// What belongs to methods of distributed training.

@@ -8,7 +8,7 @@ mod over_time;
 mod totals;
 
 use anatomy::{Anatomy, Dissection};
-use diagnose::Finding;
+use diagnose::{Finding, Suspect};
 
 /// Lines of a whole report, unless something is unfolded.
 pub(crate) const SCREEN: usize = 45;
@@ -58,7 +58,7 @@ pub(crate) struct Section {
 pub(crate) fn sections(
     anatomy: &Anatomy,
     at: &Dissection,
-    findings: &[Finding],
+    (findings, suspects): (&[Finding], &[Suspect]),
     unfold: &Unfold,
     room: usize,
 ) -> Vec<Section> {
@@ -67,7 +67,11 @@ pub(crate) fn sections(
     let tried = refused.map_or(0, |refusal| refusal.tried_bytes);
     let wanted = at.allocated.saturating_add(tried);
     let reserved = refused.map_or(anatomy.reserved_peak.reserved, |refusal| refusal.at.reserved);
-    let causes = section("causes", causes::causes(findings, (wanted, reserved), unfold.findings));
+    let mut causes = causes::causes(findings, (wanted, reserved), unfold.findings);
+    if !causes.is_empty() {
+        causes.extend(causes::not_the_cause(suspects, (wanted, at.reserved)));
+    }
+    let causes = section("causes", causes);
     let to_try = if unfold.findings { Vec::new() } else { causes::remedies(findings) };
     let to_try = section("try", to_try);
     let model = section("model", totals::model(anatomy));

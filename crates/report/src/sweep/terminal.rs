@@ -82,7 +82,7 @@ fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> (Style, &'static str, 
         (None, false) => String::new(),
     };
     let memory = bytes::text(card.card.memory_bytes);
-    let rest = format!("{place}: {} {value} needs {needs} of {memory}{end}", row.knob);
+    let rest = format!("{place}: {} {value} takes {needs} of {memory}{end}", row.knob);
     assumed_or_not(sweep, row.largest.is_assumed, palette, ("LARGEST", rest))
 }
 

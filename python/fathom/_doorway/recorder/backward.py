@@ -3,12 +3,16 @@
 import threading
 
 import torch
+import torch.utils.checkpoint
 
 from .. import graph, native
 from ..border import finishing, guarded
 from ..functions import PLAIN
 from ..native import live_objects
 from .garbage import Garbage
+
+# Since torch 2.10.
+TOP_HOOKS = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
 
 
 class Hooked(threading.local):
@@ -25,6 +29,7 @@ class Backward:
         self.garbage = Garbage()
         mixin, name = torch.autograd.function._HookMixin, "_register_hook"
         self.party.put(mixin, name, native.RegisterHook(self.party.native, getattr(mixin, name)))
+        self.watch_checkpoints()
         self.hooked = None if graph.HAS_RAW_DATA else Hooked()
         if self.hooked is not None:
             self.watch_hooks()
@@ -70,7 +75,7 @@ class Backward:
             return
         names, watch = self.recorder.names, self.recorder.watch
         leaves = watch.leaves()
-        if leaves and not names.of_parameter:
+        if not names.of_parameter:
             list(names.of_modules())  # finds names
         trained = [*watch.optimizers.own_parameters(), *leaves]
         self.recorder.note_taker.gradients(trained, names.of_parameter)
@@ -81,6 +86,27 @@ class Backward:
         # The newest first: a sum over steps reaches all that it holds.
         newest = sorted(roots, key=lambda node: -node._sequence_nr())
         self.recorder.note_taker.note_living(newest, self.bounds(), with_holders)
+
+    def watch_checkpoints(self):
+        """What a checkpoint keeps hangs on its hooks, and not on the graph."""
+        frame = torch.utils.checkpoint._CheckpointFrame
+        if hasattr(frame, "save_inputs"):
+            self.party.around(frame, "save_inputs", before=lambda args, _: self.note_checkpointed(args[1:]))
+        else:  # before torch 2.13
+            saver = torch.utils.checkpoint._NoopSaveInputs
+            self.party.around(saver, "setup_context", before=lambda args, _: self.note_checkpointed(args[1]))
+
+    @guarded
+    def note_checkpointed(self, given):
+        for tensor in given if not self.is_packed() else ():
+            if isinstance(tensor, torch.Tensor):
+                self.recorder.note_taker.checkpointed(tensor)
+
+    def is_packed(self):
+        """Whether hooks take what is saved: inside of another checkpoint it is not kept, and elsewhere not on the card."""
+        if TOP_HOOKS is None:
+            return self.hooked is not None and self.hooked.depth > 0
+        return TOP_HOOKS(True) is not None
 
     def watch_hooks(self):
         """Between push and pop, what is saved is packed."""

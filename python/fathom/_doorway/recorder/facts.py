@@ -5,6 +5,7 @@ Facts are texts: no tensor and no module is held.
 
 import itertools
 import math
+import re
 
 import torch
 
@@ -33,6 +34,13 @@ PASSES = ("ToCopyBackward0",)
 
 INTERPOLATION = "Upsample"
 
+# What models call a switch for checkpointing: `gradient_checkpointing`, `use_checkpoint`, `with_cp`, `checkpoint_activations`.
+# Other names with the word are of files (`save_checkpoint`) or of how one is read (`normalize_checkpoint_scalars`).
+SWITCH = re.compile(
+    r"_*((use|enable|do|with)_)?((grad|gradient|activation|act)_)?(checkpoint(ing|ed)?|ckpt)(_enabled|_activations|_blocks|_layers)?"
+    r"|with_cp"
+)
+
 
 class Facts:
     def __init__(self, modules):
@@ -40,6 +48,7 @@ class Facts:
         self.of_kind = {}  # kind -> {value: None}, in order
         self.asked = set()  # modules whose arguments were looked at
         self.caches = None  # see caches.py
+        self.had_gradient = set()  # ids of parameters that an optimizer found with a gradient
         self.evaluated = None  # a model called in evaluation mode with gradients; unless a backward pass follows
 
     def add(self, kind, value):
@@ -176,20 +185,34 @@ class Facts:
 
     def look(self):
         """What modules are now; says nothing if they are gone."""
-        frozen, switched = {}, {}
+        frozen, switched, is_there = {}, {}, False
         for reference, number in list(self.modules.known.values()):
             module = reference and reference()
             if module is None or number not in self.asked:  # a copy of the model that nobody calls
                 continue
-            frozen.update(dict.fromkeys(map(self.path, frozen_in(module))))
-            if any("checkpoint" in name and value is True for name, value in vars(module).items()):
+            is_there = True
+            frozen.update(dict.fromkeys(map(self.path, self.frozen_in(module))))
+            if any(value is True and SWITCH.fullmatch(name) for name, value in vars(module).items()):
                 switched[self.modules.paths[number]] = None
         frozen.pop(None, None)
-        for kind, values in (("frozen", frozen), ("checkpointing", switched)):
-            if values:
+        if is_there:
+            for kind, values in (("frozen", frozen), ("checkpointing", switched)):
                 self.of_kind[kind] = dict(list(values.items())[:MOST])
         if torch.backends.cudnn.benchmark:
             self.add("cudnn_benchmark", "on")
+
+    def gradients_of(self, optimizer):
+        """A GAN switches its networks off in turn: who ever had a gradient at a step is not frozen."""
+        parameters = (p for group in optimizer.param_groups for p in group["params"])
+        self.had_gradient.update(id(parameter) for parameter in parameters if parameter.grad is not None)
+
+    def is_trained(self, parameter):
+        return parameter.requires_grad or id(parameter) in self.had_gradient
+
+    def frozen_in(self, module):
+        """A module whose parameters are all frozen, with all in it: an activation function between frozen layers too."""
+        parameters = list(module.parameters())
+        return module.modules() if parameters and not any(map(self.is_trained, parameters)) else ()
 
     def path(self, module):
         entry = self.modules.known.get(id(module))
@@ -210,12 +233,6 @@ def is_enlarged(node):
     if before is None:
         before = getattr(node, "_saved_input_sym_sizes", None)
     return not before or not after or math.prod(after) > math.prod(before[2:])
-
-
-def frozen_in(module):
-    """A module all of whose parameters are frozen, with all in it: an activation function between frozen layers too."""
-    parameters = list(module.parameters())
-    return module.modules() if parameters and not any(parameter.requires_grad for parameter in parameters) else ()
 
 
 # Functions whose arguments are looked at.

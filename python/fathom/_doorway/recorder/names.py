@@ -5,6 +5,7 @@ Each is found through what holds it, never by its size: modules, optimizers, arg
 """
 
 import collections
+import re
 
 import torch
 
@@ -15,9 +16,13 @@ from ..modules import steady
 from ..native import live_objects
 from ..optimizers import parameters_of
 from ..storages import elements, has_memory, shape_of
+from . import packed
 
 # A set of tensors is a copy of the parameters if it has this share of their elements, shape by shape.
 COPY_SHARE = 0.9
+
+# Modules around a model that add to the names of its parameters.
+WRAPPERS = re.compile(r"^((module|_orig_mod|_fsdp_wrapped_module|_forward_module)\.)+")
 
 # Outside of modules, what these give is data that the script brings to the card.
 FACTORIES = {
@@ -36,6 +41,7 @@ class Names:
         self.optimizers = optimizers  # see optimizers.py
         self.of_parameter = {}  # id -> name
         self.caches = None  # see caches.py
+        self.is_trained = None  # see facts.py
 
     # -- what is where ----------------------------------------------------------------------------
 
@@ -51,11 +57,19 @@ class Names:
             for name, parameter in root.named_parameters():
                 self.of_parameter[id(parameter)] = prefix + name
                 yield "model_copies" if is_copy else "weights", prefix + name, parameter
+                for part, tensor in packed.scales(prefix + name, parameter):
+                    yield "model_copies" if is_copy else "weights", part, tensor
             for name, buffer in root.named_buffers():
-                kind = "kv_cache" if self.caches.is_cache(name, buffer) else "buffers"
+                kind = self.kind_of_buffer(root, name, buffer)
                 yield "model_copies" if is_copy else kind, prefix + name, buffer
             for path, module in root.named_modules():
                 yield from self.caches.of_module(prefix, path, module)
+
+    def kind_of_buffer(self, root, path, buffer):
+        if self.caches.is_cache(path, buffer):
+            return "kv_cache"
+        above, _, name = path.rpartition(".")
+        return "weights" if name in packed.PARTS and packed.is_part(root.get_submodule(above), name) else "buffers"
 
     def of_optimizers(self):
         """Parameters that no module has, and the state of each parameter."""
@@ -83,30 +97,42 @@ class Names:
         originals = [root for root, _ in self.modules.living_roots() if holds(root, trained)]
         parameters = {**trained, **{id(p): p for root in originals for p in root.parameters()}}
         wanted = collections.defaultdict(list)
-        for parameter in parameters.values():
-            wanted[shape_of(parameter)].append(self.of_parameter.get(id(parameter), "a parameter"))
+        for key, parameter in parameters.items():
+            wanted[shape_of(parameter)].append((self.of_parameter.get(key, "a parameter"), key in trained))
         total = sum(elements(parameter) for parameter in trained.values())
         if allocated() - sum(taken.values()) < COPY_SHARE * total:  # too little for one byte an element
             return []
-        found, copied = [], 0
+        found = []
         for thing in live_objects(PLAIN):
-            if thing.is_cuda and not is_made(thing) and has_memory(thing) and thing.data_ptr() not in taken:
+            if thing.is_cuda and is_loose(thing) and thing.data_ptr() not in taken:
                 names = wanted.get(shape_of(thing))
                 if names:
-                    found.append(("model_copies", f"copy of {names.pop(0)}", thing))
-                    copied += thing.numel()
-        return found if total and copied >= COPY_SHARE * total else []
+                    name, is_of_trained = names.pop(0)
+                    found.append((("model_copies", f"copy of {name}", thing), is_of_trained))
+        # All of the model, or all that is trained: of a model with adapters these are few.
+        for rows, whole in ((found, sum(map(elements, parameters.values()))), ([row for row in found if row[1]], total)):
+            if whole and sum(row[2].numel() for row, _ in rows) >= COPY_SHARE * whole:
+                return [row for row, _ in rows]
+        return []
 
     @steady
     def counts(self):
-        """Elements of parameters on the card or not, each counted once."""
-        every = {id(p): p for root, _ in self.modules.living_roots() for p in root.parameters()}
+        """Numbers that parameters stand for, each parameter once."""
+        roots = self.counted_roots()
+        every = {id(p): p for root in roots for p in root.parameters()}
         copies = {id(tensor) for category, _, tensor in self.of_modules() if category == "model_copies"}
         every.update((id(p), p) for p in self.optimizers.parameters())
         ours = [parameter for key, parameter in every.items() if key not in copies]
-        trainable = sum(elements(p) for p in ours if p.requires_grad)
-        total = sum(map(elements, ours))
+        trainable = sum(packed.stands_for(p) for p in ours if self.is_trained(p))
+        total = sum(map(packed.stands_for, ours)) + sum(size for root in roots for size in packed.layers(root))
         return {"total": total, "trainable": trainable, "frozen": total - trainable}
+
+    def counted_roots(self):
+        """All models, but for those on the CPU of which the card has another: a trainer may build its own."""
+        roots = [root for root, _ in self.modules.living_roots()]
+        on_card = [root for root in roots if any(parameter.is_cuda for parameter in root.parameters())]
+        names = [(type(root), names_of(root)) for root in on_card]
+        return [root for root in roots if root in on_card or (type(root), names_of(root)) not in names]
 
     def unused(self, optimizer):
         """An optimizer's parameters that have no gradient, though they may have one, by name."""
@@ -121,8 +147,18 @@ def is_empty(root):
     return next(root.parameters(), None) is None
 
 
+def is_loose(tensor):
+    """Whether it may be somebody's own copy: made by no function that is differentiated, and of fractions."""
+    return tensor.is_floating_point() and not is_made(tensor) and has_memory(tensor)
+
+
+def names_of(root):
+    """Names of its parameters, without those of wrappers: `module.` of DDP and averages, `_orig_mod.` of the compiler."""
+    return [WRAPPERS.sub("", name) for name, _ in root.named_parameters()]
+
+
 def signature(root):
-    return [(name, shape_of(parameter)) for name, parameter in root.named_parameters()]
+    return list(zip(names_of(root), map(shape_of, root.parameters()), strict=True))
 
 
 def holds(root, parameters):

@@ -57,6 +57,7 @@ class Recorder:
         self.backward = Backward(self)
         self.areas = Areas(self)
         self.names.caches = self.facts.caches = Caches(self)
+        self.names.is_trained = self.facts.is_trained
         self.note_taker.step_out()
 
     # -- parts of the script ------------------------------------------------------------------------
@@ -106,7 +107,9 @@ class Recorder:
         if self.note_taker.count() > PATIENCE:
             self.watch.measure(self.watch.running())  # what is written has its phase by then
             self.drain()
-        for name, tensor in arguments(given, kwargs or {}):
+        # What a checkpoint gives to its block again was made by the model: it is no input.
+        brought = () if self.note_taker.is_recomputing() else arguments(given, kwargs or {})
+        for name, tensor in brought:
             if tensor.is_cuda and not is_made(tensor) and not isinstance(tensor, torch.nn.Parameter):
                 self.note_taker.name("inputs", name, tensor)
         self.note_taker.step_out()
@@ -144,6 +147,8 @@ class Recorder:
 
     @guarded
     def end_step(self, optimizer, is_early):
+        if is_early or id(optimizer) not in self.unused:
+            self.facts.gradients_of(optimizer)
         if id(optimizer) not in self.unused:
             self.note_unused(optimizer)
             self.parameters = self.names.counts()

@@ -44,7 +44,7 @@ why      No room for 110.0 MiB: the largest free block for it has 88.0 MiB, the 
          would have met it
 peak     allocated 132.0 MiB in forward, step 1 (requested 132.0 MiB)
          reserved 220.0 MiB in forward, step 1
-causes    118.0 MiB   54 % reserved by PyTorch beyond what its tensors take
+causes    118.0 MiB   54 % PyTorch's cache and fragmentation
 ledger   card 222.0 MiB = reserved 220.0 MiB + free 2.0 MiB
          reserved 220.0 MiB = tensors 102.0 MiB + fragments 118.0 MiB
 held     unknown          102.0 MiB  100 %  ████████████████████████████████████████████

@@ -1,0 +1,62 @@
+//! The usual suspects, and how little of the peak they are: what people would look at first, and need not.
+
+use anatomy::{Anatomy, Part};
+use recording::Category;
+
+use crate::finding::Whole;
+use crate::scene::{Scene, refused, sum};
+
+/// A suspect with this share of the whole or more, in percent, is a cause, not an alibi.
+const ALIBI: u64 = 10;
+
+/// Something that is often blamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suspect {
+    /// `attention matrices`
+    pub name: &'static str,
+    /// What it takes at the moment that the causes are of.
+    pub bytes: u64,
+    /// Of what these are a part.
+    pub of: Whole,
+}
+
+/// Those that are not the cause, the largest first.
+pub fn suspects(anatomy: &Anatomy, ended_by_memory: bool) -> Vec<Suspect> {
+    if !anatomy.has_names || anatomy.is_inferred {
+        return Vec::new();
+    }
+    let refused = refused(anatomy, ended_by_memory);
+    let mut scene = Scene::of(anatomy, refused.as_ref());
+    scene.least = 0;
+    let findings = crate::detectors::detect(&scene);
+    let found = |id: &str| {
+        sum(findings.iter().filter(|finding| finding.id == id).map(|finding| finding.bytes))
+    };
+    let held = |category: Category| {
+        let of = scene.things.iter().filter(|thing| thing.is(category));
+        sum(of.map(|thing| thing.tensor.block))
+    };
+    let holes = scene.at.ledger.iter().filter(|row| row.part == Part::CachedFragments);
+    let suspect = |name, bytes| Suspect { name, bytes, of: Whole::Allocated };
+    let mut list = vec![
+        suspect("parameters", held(Category::Weights)),
+        suspect("inputs", held(Category::Inputs)),
+        suspect("attention matrices", found("attention-matrices")),
+    ];
+    // Where the cache and its holes are a remark of their own, they need no alibi.
+    if found("fragmentation") == 0 {
+        let holes = sum(holes.map(|row| row.bytes));
+        list.push(Suspect { of: Whole::Reserved, ..suspect("fragmentation", holes) });
+    }
+    if !scene.is_inference() {
+        list.push(suspect("optimizer state", held(Category::Optimizer)));
+        list.push(suspect("logits", found("loss-logits")));
+    }
+    let whole = |of: Whole| match of {
+        Whole::Allocated => scene.total,
+        Whole::Reserved => scene.at.reserved,
+    };
+    list.retain(|it| u128::from(it.bytes) * 100 < u128::from(whole(it.of)) * u128::from(ALIBI));
+    list.sort_by_key(|it| std::cmp::Reverse(it.bytes));
+    list
+}
