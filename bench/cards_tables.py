@@ -13,7 +13,7 @@ ABOUT = """Peaks that others published, of programs that were written anew (`ben
 that PyTorch reaches on a phantom card of the same kind. Operators: the allocated peak, which must be equal to 0.01 MB. MLPs
 and bert-large: the whole card under nvidia-smi, so that what a machine shows beside PyTorch is in it. That was measured once on
 each machine and is taken from there, as `fathom calibrate` would; a further column has our error without it, and whether the
-margin that a verdict states has the truth in it. No number was fitted to these rows."""
+margin that a verdict states has the truth in it. Nothing of PyTorch's part was fitted to these rows."""
 
 # An operator's peak is equal if it is as near as this, in MB of 2^20 bytes.
 EQUAL = 0.01
@@ -144,7 +144,8 @@ def of_whole_cards(found):
     notes = [
         "MLPs: what the machine shows beside PyTorch is taken from the first row, which is not counted. bert-large: the guide says it.",
         "*Not calibrated*: with the context of the catalogue. *Margin holds*: rows in which the truth is within the `±` of a "
-        "verdict that nobody calibrated.",
+        "verdict that nobody calibrated. Its part for the context comes from these very machines (`crates/gpus/beside.txt`), so "
+        "that it shows something of PyTorch's part alone: on another machine nobody knows.",
     ]
     return Table("Whole cards under nvidia-smi", columns, rows, notes)
 

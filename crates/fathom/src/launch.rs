@@ -20,6 +20,9 @@ use crate::visible;
 /// Where the hashes of Python's texts begin.
 const HASH_SEED: &str = "PYTHONHASHSEED";
 
+/// Where Triton looks for the driver's library.
+const TRITON_LIBCUDA: &str = "TRITON_LIBCUDA_PATH";
+
 /// Where torch's compiler keeps what it compiled and chose.
 const INDUCTOR_CACHE: &str = "TORCHINDUCTOR_CACHE_DIR";
 
@@ -123,9 +126,10 @@ impl Launch {
         if std::env::var_os(HASH_SEED).is_none() {
             command.env(HASH_SEED, "0");
         }
-        // Triton links its launcher against libcuda: the stub is the one to find.
-        if let Some(folder) = self.preload.last().and_then(|path| path.parent()) {
-            command.env("TRITON_LIBCUDA_PATH", folder);
+        // Triton links its launcher against libcuda: the stub is the one to find, unless the user names another.
+        let is_named = std::env::var_os(TRITON_LIBCUDA).is_some_and(|own| !own.is_empty());
+        if let (false, Some(folder)) = (is_named, &self.links) {
+            command.env(TRITON_LIBCUDA, folder);
         }
         // What torch's compiler chooses here was timed on no card: it must not be found by a run on a real one.
         let own = std::env::var_os(INDUCTOR_CACHE).filter(|own| !own.is_empty());

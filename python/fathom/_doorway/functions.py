@@ -164,4 +164,7 @@ def hide_from(compiler):
 
         return __init__
 
-    DOORWAY.instead(compiler.variables.torch_function.SymbolicTorchFunctionState, "__init__", make)
+    # Before torch 2.6 the compiler has no such class: it does not look at modes where it makes code.
+    state = getattr(compiler.variables.torch_function, "SymbolicTorchFunctionState", None)
+    if state is not None:
+        DOORWAY.instead(state, "__init__", make)

@@ -33,6 +33,9 @@ pub(crate) struct Python {
     pub(crate) include: PathBuf,
 }
 
+/// The oldest torch in which the doorway finds what it asks for; `tests/versions` tries each.
+pub(crate) const OLDEST_TORCH: (u32, u32) = (2, 4);
+
 /// The installed torch.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Torch {
@@ -170,11 +173,29 @@ impl Python {
                 "install the CUDA build from PyPI: `pip install --no-deps --force-reinstall torch`; it runs without a GPU under fathom",
             ));
         }
+        if torch.number().is_some_and(|number| number < OLDEST_TORCH) {
+            let (major, minor) = OLDEST_TORCH;
+            return Err(Hinted::error(
+                format!(
+                    "torch {} of `{}` is too old: fathom runs torch {major}.{minor} and newer",
+                    torch.version, self.executable
+                ),
+                format!(
+                    "`pip install --no-deps 'torch>={major}.{minor}'` in an environment of its own; peaks are those of that version"
+                ),
+            ));
+        }
         Ok(torch)
     }
 }
 
 impl Torch {
+    /// `2.15` of `2.15.0+cu130`; `None` of a version that nobody can read.
+    fn number(&self) -> Option<(u32, u32)> {
+        let mut parts = self.version.split('.').map(|part| part.parse().ok());
+        Some((parts.next()??, parts.next()??))
+    }
+
     /// `13.2` as 13020.
     pub(crate) fn cuda_number(&self) -> Option<u64> {
         let (major, minor) = self.cuda.as_ref()?.split_once('.')?;
@@ -236,6 +257,16 @@ mod tests {
             bare.contains("has no torch") && bare.contains("pip install --no-deps torch"),
             "{bare}"
         );
+        let with = |version: &str| {
+            let torch = Torch { version: version.to_owned(), has_cuda: true, ..Torch::default() };
+            Python { torch: Some(torch), ..python("Linux", "x86_64", "glibc") }
+        };
+        let old = problem(with("2.3.1+cu121"));
+        assert!(old.contains("torch 2.3.1+cu121 of `python3` is too old"), "{old}");
+        assert!(old.contains("torch>=2.4"), "{old}");
+        for version in ["2.4.0", "2.15.0+cu130", "2.16.0a0+git1234", "3.0", "main"] {
+            assert!(with(version).cuda_torch().is_ok(), "{version}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ use std::process;
 use super::file_name;
 use crate::cache::hash;
 
+const DRIVER: &str = "libcuda.so.1";
+
 /// Makes a link for every stub that has a version in its name, and gives their folder; of two versions the
 /// one of this `cuda` counts. A link leads to the library of an installed package where there is one:
 /// what is linked against it names the versions of its functions, as it would elsewhere.
@@ -37,6 +39,10 @@ pub(crate) fn link(stubs: &[PathBuf], packages: &[PathBuf], cuda: Option<u32>) -
     for (name, stub) in chosen {
         let real = file_name(stub).and_then(|name| installed(packages, name));
         let _ = set(&folder.join(name), &real.unwrap_or_else(|| stub.clone()));
+    }
+    // Triton looks in one folder for both names of the driver, which it links by the one or the other.
+    if let Some(driver) = stubs.iter().find(|stub| file_name(stub) == Some(DRIVER)) {
+        let _ = set(&folder.join(DRIVER), driver);
     }
     Some(folder)
 }
@@ -96,7 +102,8 @@ mod tests {
             let links = link(&stubs, &[], cuda).unwrap();
             assert_eq!(target(&links, "libcublasLt.so"), stubs[expected], "{cuda:?}");
             assert_eq!(target(&links, "libcuda.so"), stubs[2]);
-            assert_eq!(fs::read_dir(&links).unwrap().count(), 3);
+            assert_eq!(target(&links, DRIVER), stubs[2], "Triton links it by either name");
+            assert_eq!(fs::read_dir(&links).unwrap().count(), 4);
         }
     }
 

@@ -45,7 +45,7 @@ const MANIFEST_END: &str = "end";
 /// The library of functions that refuse.
 const REFUSED_SONAME: &str = "libfathom_refused.so";
 
-/// SONAMEs of NVIDIA's libraries in CUDA 12 and 13, as the wheels that torch 2.6 to 2.15 depends on
+/// SONAMEs of NVIDIA's libraries in CUDA 12 and 13, as the wheels that torch 2.4 to 2.15 depends on
 /// carry them.
 const KNOWN_SONAMES: &[&str] = &[
     "libcublas.so.12",

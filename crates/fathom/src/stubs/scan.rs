@@ -21,9 +21,11 @@ use super::{Error, file_name};
 
 /// What programs open by name at run time, so that no library lists it as needed. cuBLASLt and NVRTC
 /// are opened by the real cuDNN, which may be of another CUDA generation than torch.
-pub(super) const ALWAYS: [&str; 6] = [
+pub(super) const ALWAYS: [&str; 7] = [
     "libcublasLt.so.12",
     "libcublasLt.so.13",
+    // By this name scripts load the driver themselves; on a machine with its headers it is a link.
+    "libcuda.so",
     "libcuda.so.1",
     "libnvidia-ml.so.1",
     "libnvrtc.so.12",

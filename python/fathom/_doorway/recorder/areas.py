@@ -35,7 +35,7 @@ FSDP1_HOOKS = "torch.distributed.fsdp._runtime_utils"
 ZERO = "torch.distributed.optim.zero_redundancy_optimizer"
 STAGE = "torch.distributed.pipelining.stage"
 DDP = "torch.nn.parallel.distributed"
-DTENSOR = "torch.distributed.tensor"
+DTENSOR, OLD_DTENSOR = "torch.distributed.tensor", "torch.distributed._tensor"
 FUNCTIONAL = "torch.distributed._functional_collectives"
 BUCKETS, EXPERTS, REDISTRIBUTED = "gradient buckets (DDP)", "all-to-all buffers of experts", "redistributed tensors (DTensor)"
 DEEPSPEED, STAGE3, FETCHER = "deepspeed.runtime.zero", "DeepSpeedZeroOptimizer_Stage3", "PartitionedParameterCoordinator"
@@ -79,7 +79,8 @@ class Areas:
             self.when_imported(method[0], functools.partial(self.wrap, method))
         for name in GIVEN:
             self.when_imported("torch.distributed", functools.partial(self.wrap_given, name))
-        self.when_imported(DTENSOR, self.wrap_to_local)
+        for name in (DTENSOR, OLD_DTENSOR):
+            self.when_imported(name, functools.partial(self.wrap_to_local, name))
 
     def when_imported(self, name, then):
         when_imported(name, self.party.callback(then, f"the import of {name}"))
@@ -94,9 +95,12 @@ class Areas:
         if hasattr(module, name):
             self.party.around(module, name, after=self.note_given)
 
-    def wrap_to_local(self, module):
+    def wrap_to_local(self, name, module):
         """Between parallel layers a rank's part of an activation is an ordinary tensor, and looks like a whole one."""
-        self.party.around(module.DTensor, "to_local", after=self.note_local)
+        tensor = getattr(module, "DTensor", None)
+        # The old name leads to the new class in later versions, where the new name has wrapped it.
+        if tensor is not None and tensor.__module__.startswith(name):
+            self.party.around(tensor, "to_local", after=self.note_local)
 
     @guarded
     def enter(self, what, args):
