@@ -36,8 +36,10 @@ torch.ones(1, device="cuda")
 """
 BLOCKS = (PYTHON, SCRIPTS / "blocks_flags.py", "--batch-size", "8", "--depth", "8")
 SNAPSHOT = ROOT / "tests/recorded/kdr2-t2-None_fwd-eager_bwd.pickle"
-# Null or empty in the runs below: they need a signal, a failure, a rename, a knob as a lever, a sweep of ranks.
+# Null or empty in the runs below: they need a signal, a failure, a rename, a knob as a lever, a sweep of ranks, a package.
 SELDOM = """
+Evidence.library_file Evidence.library_line LibraryLine.bytes LibraryLine.count LibraryLine.function LibraryLine.library_file
+LibraryLine.library_line Line.library Place.library_file Place.library_line
 Against.need Against.remarks Baseline.failure Beyond.allocated_bytes Beyond.cause Beyond.failure Beyond.need Beyond.phase
 Beyond.raised_by Beyond.step ChangedLine.was ChangedModule.was ChangedTensor.was Decided.library_file
 Decided.library_line Difference.notes Difference.renamed Explanation.answers Fewest.gpu Fewest.is_assumed Fewest.others
