@@ -111,7 +111,7 @@ def weights_of_four_bits():
 @fires("model-state", "4,194,304 parameters")
 def another_model_on_the_host():
     """A trainer that builds its own: nobody moves the first to the card."""
-    first = Calls(lambda self, x: self.body(x), body=wide())
+    first = nn.ModuleList([Calls(lambda self, x: self.body(x), body=wide())])
     train(Calls(lambda self, x: self.body(x), body=wide()).cuda(), randn(8, 1024))
     assert not next(first.parameters()).is_cuda
 

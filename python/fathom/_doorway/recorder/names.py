@@ -131,8 +131,14 @@ class Names:
         """All models, but for those on the CPU of which the card has another: a trainer may build its own."""
         roots = [root for root, _ in self.modules.living_roots()]
         on_card = [root for root in roots if any(parameter.is_cuda for parameter in root.parameters())]
-        names = [(type(root), names_of(root)) for root in on_card]
-        return [root for root in roots if root in on_card or (type(root), names_of(root)) not in names]
+        kinds = [(type(root), names_of(root)) for root in on_card]
+
+        def is_other(root):
+            """Itself, or a model that it is a handle of."""
+            parts = (part for part in root.modules() if any(type(part) is kind for kind, _ in kinds))
+            return any((type(part), names_of(part)) in kinds for part in parts)
+
+        return [root for root in roots if root in on_card or not is_other(root)]
 
     def unused(self, optimizer):
         """An optimizer's parameters that have no gradient, though they may have one, by name."""

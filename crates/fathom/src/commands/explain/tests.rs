@@ -41,10 +41,11 @@ tried    110.0 MiB by bmm at train.py:12 with 2.0 MiB free in forward, step 1
 why      No room for 110.0 MiB: the largest free block for it has 88.0 MiB, the card had 2.0 MiB
          left
          118.0 MiB were free in 2 blocks, kept apart by blocks in use; `expandable_segments:True`
-         would have met it
+         would have met this request
 peak     allocated 132.0 MiB in forward, step 1 (requested 132.0 MiB)
          reserved 220.0 MiB in forward, step 1
 causes    118.0 MiB   54 % PyTorch's cache and fragmentation
+try      allocator (exact, 118.0 MiB): not tried
 ledger   card 222.0 MiB = reserved 220.0 MiB + free 2.0 MiB
          reserved 220.0 MiB = tensors 102.0 MiB + fragments 118.0 MiB
 held     unknown          102.0 MiB  100 %  ████████████████████████████████████████████
