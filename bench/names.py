@@ -11,19 +11,16 @@ import argparse
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 from result import FATHOM, PYTHON, ROOT, Table, save
 
+sys.path.insert(0, str(ROOT / "tests"))
+from named_scripts import ALL, WORLD
+
 SCORE = ROOT / "target" / "release" / "examples" / "score"
-SCRIPTS = [
-    "amp_transformer", "bert_large_adamw", "blocks_flags", "cnn_zoo", "compiled_transformer", "conv_flags", "detection",
-    "distributed_one", "gan_two_optimizers", "garbage", "gpt2_trainer", "late", "leak", "lightning_module", "lstm",
-    "nn_transformer_adam", "oom_caught", "ordinary", "owners", "record_stream", "resnet50_sgd", "resnet_flags", "sd_unet",
-    "timm_vit", "workers",
-]  # fmt: skip
-WORLD = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29577"}
 SUMS = ("bytes", "known", "right", "wrong", "in_modules", "class_right", "peer_known", "peer_right")
 MOSAIC = (
     "Mosaic (facebookresearch/mosaic, as of November 2026) looks for words in the names of functions, the innermost frame "
@@ -90,7 +87,7 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         keep = arguments.keep or Path(temporary)
-        rows = {name: run(name, keep / f"all-{name}") for name in SCRIPTS}
+        rows = {name: run(name, keep / f"all-{name}") for name in ALL}
     columns = {
         "script": "text", "at the peak": "bytes", "right category": "percent", "wrong": "percent",
         "right class": "percent", "Mosaic right": "percent", "Mosaic wrong": "percent",

@@ -9,9 +9,12 @@ import itertools
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ SCRIPTS = ROOT / "tests" / "scripts"
 sys.path.insert(0, str(ROOT / "examples"))  # cases.py
 FATHOM = ROOT / "target" / "release" / "fathom"
 PYTHON = ROOT / ".venv" / "bin" / "python"
+WARM = ROOT / "tests" / "warm.py"
 
 # A shell that starts us in the background has us ignore these, and so all that we start.
 for number in (signal.SIGINT, signal.SIGQUIT):
@@ -116,6 +120,42 @@ class Fathom:
         return self(PYTHON, "-c", text, *arguments, flags=("--gpu", gpu, *flags), **options)
 
 
+# What these ask for are more processes than the script's.
+COLD_FLAGS = {"--verify", "--whole", "--world-size"}
+# Variables that nobody reads while torch is imported.
+READ_LATER = ("FATHOM_", "TRITON_")
+
+
+class Warm(Fathom):
+    """The same where the start is not what is tested: a script is run by a fork of a Python that has imported torch, in a
+    tenth of the time. Runs that start more than the script, and settings that torch may read while it is imported, are
+    left as they are."""
+
+    def __init__(self, folder, socket):
+        super().__init__(folder)
+        self.socket = socket
+
+    def command(self, *words, **options):
+        words = [str(word) for word in words]
+        if self.is_forked(words, options):
+            at = words.index("--") + 2
+            words[at:at] = self.words()
+        return super().command(*words, **options)
+
+    def words(self):
+        """What stands between Python and the script."""
+        return ["-I", str(WARM), self.socket]
+
+    def is_forked(self, words, options):
+        if words[0] != "run" or "--" not in words or "preexec_fn" in options:
+            return False
+        changes = options.get("env", {})
+        is_later = all(name.startswith(READ_LATER) and value != "on" for name, value in changes.items())
+        flags, (program, *script) = words[: words.index("--")], words[words.index("--") + 1 :]
+        is_script = script and (script[0] in ("-c", "-m") or not script[0].startswith("-"))
+        return is_later and is_script and program == str(PYTHON) and not COLD_FLAGS & set(flags)
+
+
 class Shared:
     """Runs that several tests look at, each made once, whichever of pytest's workers needs it first."""
 
@@ -153,7 +193,8 @@ def sampled(values, sample):
 
 
 # Files that take longest: begun first, no worker is left alone with one of them at the end.
-LONG = ["test_hangs", "test_ranks", "test_on_phantom", "test_jobs", "test_run", "test_scripts", "test_anatomy", "test_fit"]
+LONG = "hangs jobs whole need unknown ranks on_phantom tuning anatomy unknown_trials inference shards run remembered".split()
+LONG = [f"test_{name}" for name in LONG]
 
 
 def pytest_collection_modifyitems(items):
@@ -187,7 +228,8 @@ def reports(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def fathom(reports):
+def cold(reports):
+    """The command, and every script with a Python of its own."""
     if not FATHOM.exists():
         missing(FATHOM, "run `make build`")
     if not PYTHON.exists():
@@ -196,10 +238,35 @@ def fathom(reports):
 
 
 @pytest.fixture(scope="session")
-def shared(fathom, reports):
+def warm(cold, reports):
+    """The command, and scripts that are forks of one Python: `tests/warm.py`."""
+    folder = tempfile.mkdtemp(prefix="fathom-")
+    socket = f"{folder}/warm"  # such a path must be short
+    flags = ("--quiet", "--steps", "0", "--record", "off", "--gpu", "rtx3090")
+    words = [FATHOM, "run", *flags, "--", PYTHON, WARM, socket]
+    with open(f"{socket}.log", "w", encoding="utf-8") as log:
+        pipes = {"stdin": subprocess.PIPE, "stdout": log, "stderr": log}
+        server = subprocess.Popen(words, cwd=ROOT, env=environment(), start_new_session=True, **pipes)
+    while not os.path.exists(socket) and server.poll() is None:
+        time.sleep(0.02)
+    assert server.poll() is None, Path(f"{socket}.log").read_text()
+    yield Warm(reports, socket)
+    server.stdin.close()  # it ends with that, also where pytest itself is killed
+    server.wait(60)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def fathom(request, cold):
+    """The command. A module that has `IS_WARM` tests something else than how a script starts."""
+    return request.getfixturevalue("warm") if getattr(request.module, "IS_WARM", False) else cold
+
+
+@pytest.fixture(scope="session")
+def shared(cold, reports):
     """`shared("script", NAME)`, `shared("whole", NAME, …)`, `shared("case", CASE/NAME)`: the report and the finished process."""
 
     def run(kind, *words):
-        return {"script": fathom.trains, "whole": fathom.whole, "case": fathom.case}[kind](*words)
+        return {"script": cold.trains, "whole": cold.whole, "case": cold.case}[kind](*words)
 
     return Shared(run, reports)

@@ -9,6 +9,8 @@ import pytest
 from conftest import PYTHON, ROOT, SCRIPTS, sampled
 from test_scripts import EACH
 
+IS_WARM = True
+
 MIB = 1 << 20
 CHECK = ROOT / "target" / "release" / "examples" / "check"
 

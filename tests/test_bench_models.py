@@ -12,6 +12,8 @@ import peers
 import scale
 import tools
 
+IS_WARM = True
+
 # Parameters as torchvision, Stable Diffusion, OpenAI, Google and peft count them; the LSTM's by its shapes.
 PARAMETERS = {
     "resnet50": 25_557_032,

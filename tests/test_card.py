@@ -9,6 +9,8 @@ from conftest import PYTHON, ROOT, SCRIPTS
 sys.path.insert(0, str(ROOT / "python"))
 import fathom as package
 
+IS_WARM = True
+
 GIB = 1 << 30
 EAGER = ROOT / "tests" / "recorded" / "kdr2-t2-None_fwd-eager_bwd.pickle"
 

@@ -5,6 +5,8 @@ import json
 import pytest
 from conftest import PYTHON, SCRIPTS, sampled
 
+IS_WARM = True
+
 NAMES = ["resnet_flags", "amp_transformer", "lstm"]
 CARDS = ["gtx1080", "rtx3090", "t4", "h100-sxm"]
 

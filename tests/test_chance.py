@@ -5,6 +5,8 @@ import json
 import pytest
 from conftest import PYTHON, PYTHONS
 
+IS_WARM = True
+
 DRAWS = """
 import json, random
 import numpy

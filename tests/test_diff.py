@@ -15,6 +15,8 @@ from conftest import PYTHON, ROOT
 # Fixtures are used by their names.
 from pages import SCREENSHOTS, browser, bytes_text, embedded, hash_of, look  # noqa: F401
 
+IS_WARM = True
+
 GOLDEN = ROOT / "tests" / "golden" / "diff"
 RECORDED = ROOT / "tests" / "recorded"
 SNAPSHOTS = Path(os.environ.get("FATHOM_SNAPSHOTS", ROOT.parent / "shared" / "data" / "snapshots"))

@@ -12,6 +12,8 @@ import sys
 import pytest
 from conftest import PYTHON, ROOT, sampled
 
+IS_WARM = True
+
 EXAMPLES = ROOT / "examples"
 sys.path.insert(0, str(EXAMPLES))
 from common.config import ConfigError, load  # noqa: E402

@@ -9,6 +9,8 @@ import re
 import pytest
 from conftest import PYTHON, ROOT
 
+IS_WARM = True
+
 RECORDED = ROOT / "tests/recorded"
 SNAPSHOT = RECORDED / "kdr2-t2-None_fwd-eager_bwd.pickle"
 # Keeps every output: 4 KiB more each step.

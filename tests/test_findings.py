@@ -11,6 +11,8 @@ from conftest import ROOT, sampled
 from test_cases import QUICK
 from test_scripts import EACH
 
+IS_WARM = True
+
 GOLDEN = ROOT / "tests" / "golden" / "findings.txt"
 GIB, MIB = 2**30, 2**20
 

@@ -5,6 +5,8 @@ import json
 import pytest
 from conftest import PYTHON, SCRIPTS
 
+IS_WARM = True
+
 BLOCKS = SCRIPTS / "blocks_flags.py"
 MIB = 1 << 20
 

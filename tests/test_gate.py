@@ -8,6 +8,8 @@ import pytest
 from conftest import PYTHON
 from small_runs import assert_refused
 
+IS_WARM = True
+
 # 28 MiB at a width of 1,024, 83 MiB at 4,096.
 TRAIN = """
 import sys

@@ -4,6 +4,8 @@ import re
 
 from conftest import FATHOM, PYTHON
 
+IS_WARM = True
+
 
 def test_the_catalogue(fathom):
     done = fathom.command("gpus")

@@ -5,6 +5,8 @@ import re
 import pytest
 from conftest import PYTHON
 
+IS_WARM = True
+
 STEPS = 3
 # What helps a training and nothing else.
 OF_TRAINING = {"accumulate", "checkpoint", "freeze", "zero-grad", "batch", "offload", "sgd"}

@@ -2,6 +2,8 @@
 
 from conftest import PYTHON
 
+IS_WARM = True
+
 # Cached memory that PyTorch would give back: 22 GiB are reserved, 13 GiB are enough.
 CACHED = """
 import torch

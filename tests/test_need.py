@@ -5,6 +5,8 @@ import re
 import pytest
 from conftest import PYTHON, SCRIPTS, sampled
 
+IS_WARM = True
+
 GIB, MIB = 1 << 30, 1 << 20
 ON = {"FATHOM_VERIFY": "on"}
 

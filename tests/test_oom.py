@@ -6,6 +6,8 @@ import os
 import pytest
 from conftest import PYTHON, PYTHONS, ROOT, missing
 
+IS_WARM = True
+
 TEXTS = ROOT / "tests" / "oom"
 GOLDEN = ROOT / "tests" / "golden" / "oom.txt"
 # Fills the card but for a piece of a segment, wants more than is left, and prints PyTorch's message and PyTorch's own counts.

@@ -9,6 +9,8 @@ from conftest import PYTHON, ROOT, SCRIPTS
 # Fixtures are used by their names.
 from pages import browser, case, embedded, folder, look, million  # noqa: F401
 
+IS_WARM = True
+
 GOLDEN = ROOT / "tests" / "golden" / "page"
 EVIL = "<script>alert(1)</script>"
 # A module with such a name, in a file whose name has quotes and a tag.

@@ -6,6 +6,8 @@ from conftest import PYTHON, ROOT
 # Fixtures are used by their names.
 from pages import browser, bytes_text, case, embedded, folder, look, small  # noqa: F401
 
+IS_WARM = True
+
 
 def test_figures_are_those_of_the_json(case, look):
     path, report, _ = case

@@ -13,6 +13,8 @@ from page_types import Result, Types
 from pages import embedded, folder  # noqa: F401
 from test_whole import LENGTHS
 
+IS_WARM = True
+
 # Gradients of this size are not known, and so what is chosen by them.
 UNKNOWN = """
 import torch

@@ -1,6 +1,7 @@
 """`fathom.run` from Python and notebooks, and the pytest plugin. The package is used from the tree."""
 
 import json
+import os
 import subprocess
 import xml.etree.ElementTree as xml
 
@@ -243,8 +244,9 @@ def test_misspelt():
 
 
 def test_marked_tests_run_on_the_phantom(pytester, monkeypatch, fathom):
-    for name in [name for name in environment() if name.startswith("PYTEST_")]:
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith(("PYTEST_", "FATHOM_")) and name != "FATHOM_CACHE"]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("FATHOM_VERIFY", "on")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")

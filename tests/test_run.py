@@ -54,8 +54,20 @@ def test_3_the_script_fails(failed):
     report, done = failed
     assert (done.returncode, report["verdict"], report["exit_code"]) == (3, "script_failed", 3)
     assert "Traceback" in done.stderr and "ValueError: the learning rate is not what it was" in done.stderr
-    assert "SCRIPT FAILED  ValueError: the learning rate is not what it was (exit code 1)" in done.stdout
+    first = r"SCRIPT FAILED  ValueError: the learning rate is not what it was at tests/scripts/fails.py:\d+ \(exit code 1\)"
+    assert re.search(first, done.stdout), done.stdout
     assert report["steps"] == 1 and report["peak"]["allocated_bytes"] > 0
+
+
+def test_3_the_script_fails_before_it_uses_the_gpu(fathom, tmp_path):
+    for code, sentence in (
+        ("import torch\n\nraise ValueError('no data')\n", "ValueError: no data at train.py:3 (exit code 1)"),
+        ("import no_such_module\n", "exit code 1, before it used the GPU; what it printed says why"),
+        ("import sys, torch\nsys.exit(2)\n", "exit code 2, before it used the GPU; what it printed says why"),
+    ):
+        (tmp_path / "train.py").write_text(code)
+        report, done = fathom(PYTHON, "train.py", cwd=tmp_path)
+        assert (report["headline"], done.returncode) == (f"SCRIPT FAILED  {sentence}", 3), done.stdout
 
 
 def test_3_the_script_exits_with_a_code_or_a_signal(fathom):
@@ -94,9 +106,9 @@ def test_an_unknown_card(fathom):
 
 def test_a_command_that_is_not_there(fathom, tmp_path):
     assert_refused(fathom.command("run", "--", "no-such-command"), "`no-such-command` was not found", "check the spelling")
-    assert_refused(fathom.command("run", "--", "no-such-script.py"), "was not found", "to run a Python file: `fathom run -- python")
-    script = tmp_path / "train.py"
-    script.write_text(TRAIN)
+    assert_refused(fathom.command("run", "--", "no-such-script.py"), "was not found", "no file of this name is here")
+    script = tmp_path / "train.sh"
+    script.write_text("python train.py\n")
     assert_refused(fathom.command("run", "--", script), "is not executable", "`chmod +x")
     assert_refused(fathom.command("run", "--", tmp_path), "was not found")
 

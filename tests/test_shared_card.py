@@ -5,6 +5,8 @@ import re
 import pytest
 from conftest import PYTHON
 
+IS_WARM = True
+
 GIB = 1 << 30
 
 # Holds some GiB, starts another that holds some more, and trains one step on a third card's worth of nothing.

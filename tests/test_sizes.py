@@ -3,6 +3,8 @@
 import pytest
 from conftest import PYTHON, ROOT, sampled
 
+IS_WARM = True
+
 HERE = ROOT / "tests" / "sizes"
 CASES = {
     "sparse": (),

@@ -11,18 +11,14 @@ import textwrap
 
 import pytest
 from conftest import PYTHON, ROOT, SCRIPTS
+from named_scripts import ALL, WORLD
+
+IS_WARM = True
 
 SCORE = ROOT / "target" / "release" / "examples" / "score"
 HELD_OUT = ROOT / "tests" / "held_out"
 AS_SNAPSHOT = ROOT / "tests" / "as_snapshot.py"
 SAMPLE = ["nn_transformer_adam", "garbage"]
-ALL = [
-    "amp_transformer", "bert_large_adamw", "blocks_flags", "cnn_zoo", "compiled_transformer", "conv_flags", "detection",
-    "distributed_one", "gan_two_optimizers", "garbage", "gpt2_trainer", "late", "leak", "lightning_module", "lstm",
-    "nn_transformer_adam", "oom_caught", "ordinary", "owners", "record_stream", "resnet50_sgd", "resnet_flags", "sd_unet",
-    "timm_vit", "workers",
-]  # fmt: skip
-WORLD = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29577"}
 IS_ALL = os.environ.get("FATHOM_ALL_NAMES") == "1"
 
 

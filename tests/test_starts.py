@@ -1,5 +1,6 @@
 """Ways to start a script under `fathom run`, and processes beside it."""
 
+import os
 import stat
 
 import pytest
@@ -36,6 +37,18 @@ def test_a_script_with_an_interpreter_line(fathom, train):
     train.chmod(train.stat().st_mode | stat.S_IXUSR)
     report, done = fathom(train)
     assert done.returncode == 0 and report["steps"] == 3, done.stderr
+
+
+def test_a_command_needs_neither_dashes_nor_python(fathom, tmp_path):
+    (tmp_path / "says.py").write_text("import sys; print(*sys.argv[1:])")
+    path = f"{PYTHON.parent}:{os.environ['PATH']}"
+    flags = ["--gpu", "none", "--", "-q"]  # the script's own
+    for words in (["says.py"], ["python", "says.py"], ["--", "python", "says.py"]):
+        done = fathom.command("run", "-q", *words, *flags, cwd=tmp_path, env={"PATH": path})
+        assert (done.returncode, done.stdout.splitlines()[0]) == (0, " ".join(flags)), done.stderr
+    done = fathom.command("run", "--gup", "rtx3090", "says.py", cwd=tmp_path)
+    assert done.returncode == 2 and "unexpected argument '--gup'" in done.stderr
+    assert "Usage: fathom run" in fathom.command("help", "run").stdout
 
 
 def test_a_shell_script(fathom, train):

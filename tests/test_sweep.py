@@ -5,6 +5,8 @@ import json
 import pytest
 from conftest import PYTHON, SCRIPTS, sampled
 
+IS_WARM = True
+
 BLOCKS = SCRIPTS / "blocks_flags.py"
 
 

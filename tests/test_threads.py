@@ -3,6 +3,8 @@
 import pytest
 from test_anatomy import MIB, held
 
+IS_WARM = True
+
 VALUES = """
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+IS_WARM = True
+
 NO_DEVICE = 100
 
 # Says what the driver shows of the cards, without torch; the first argument is what the script itself sets, if anything.

@@ -6,6 +6,8 @@ import re
 import pytest
 from conftest import PYTHON
 
+IS_WARM = True
+
 ON = {"FATHOM_WHOLE_RUN": "on"}
 MIB = 1 << 20
 
@@ -302,6 +304,41 @@ def test_sizes_that_vary_are_named(fathom, tmp_path):
     assert "batches vary: `batch` 65 × 512 to 8192 × 512" in " ".join(done.stdout.split()), done.stdout
 
 
+# What a batch takes depends on the one before it: the order decides.
+ORDERS = START + """
+class Rows(Dataset):
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, index):
+        return torch.zeros(4096 if index in (50, 55) else 64 + index, 512)
+
+before = None
+for rows in DataLoader(Rows(), batch_size=None):
+    rows = rows.cuda()
+    train(rows)
+    before = rows.repeat(4, 1)
+"""
+
+
+def test_orders_of_batches_give_a_band(fathom, tmp_path):
+    words = written(tmp_path, ORDERS)
+    flags = ("--gpu", "rtx3090", "--batch-order", "shuffle")
+    report, done = fathom(*words, flags=flags, env=ON, cwd=tmp_path)
+    orders = report["whole"]["orders"]
+    found = sorted(row["peak_allocated_bytes"] for row in orders)
+    assert len(orders) == 5 and found[0] < found[-1], orders
+    largest = max(orders, key=lambda row: row["peak_allocated_bytes"])
+    assert largest["largest_batch"] == [4096, 512], largest
+    text = " ".join(done.stdout.split())
+    assert re.search(r"5 orders of batches: peaks of .* to .*, median .*; the largest in step \d+, batch 4096 × 512", text), text
+    # The answer is that of the worst order.
+    assert report["peak"]["device_bytes"] >= max(row["device_bytes"] for row in orders)
+    again, _ = fathom(*words, flags=flags, env=ON, cwd=tmp_path)
+    assert again["whole"]["orders"] == orders, "seeds make it the same in every run"
+    assert "orders" not in fathom(*words, flags=flags[:2], env=ON, cwd=tmp_path)[0]["whole"]
+
+
 # Every batch leaves its answers on the card: a few batches do not show what all of them take.
 GATHERS = START + EPOCHS + """
     model.eval()
@@ -326,11 +363,23 @@ def test_what_saw_all_of_it_is_not_run_again(fathom, tmp_path):
         assert "whole" not in report, flags
 
 
-def test_a_command_that_cannot_be_confined_is_not_shortened(fathom, tmp_path):
-    _, script, _ = written(tmp_path, EVALUATES)
-    report, done = fathom("sh", "-c", f"{PYTHON} {script}", flags=("--gpu", "rtx3090"), env=ON)
-    assert (report["verdict"], report["whole"]["came"]) == ("fits", "not_run")
-    assert "no shortened training was run: only `python script.py`" in " ".join(done.stdout.split()), done.stdout
+DISTRIBUTED = (
+    "import torch.distributed as dist\n"
+    + START.replace("torch.manual_seed(0)", 'dist.init_process_group("nccl")\ntorch.manual_seed(0)')
+    + EPOCHS
+    + "    validate()\n    torch.save(model.state_dict(), 'checkpoint.pt')\ndist.destroy_process_group()\n"
+)
+
+
+def test_commands_of_other_kinds_are_shortened_too(fathom, tmp_path):
+    torchrun = (PYTHON.parent / "torchrun", "--standalone", "--nproc-per-node", "1")
+    for start, code in ((("sh", "-c", '"$0" train.py', PYTHON), EVALUATES), ((*torchrun, "train.py"), DISTRIBUTED)):
+        (tmp_path / "train.py").write_text(code)
+        report, done = fathom(*start, flags=("--gpu", "rtx3090"), env={**ON, "FATHOM_VERIFY": "confined"}, cwd=tmp_path)
+        whole = report["whole"]
+        assert (whole["came"], whole["has_ended"], report["need"]["known"]) == ("through", True, "run"), (whole, done.stdout)
+        assert "evaluation" in peaks(whole["phases"])
+        assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 
 def test_what_is_kept_is_of_the_run_that_is_reported(fathom, tmp_path):

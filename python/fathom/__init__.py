@@ -7,6 +7,7 @@
 
     with fathom.record("run"):                           # on a real card: for `fathom explain`, `fathom replay`
         train()
+    fathom.on_oom()                                      # an out-of-memory error leaves a report
 
 The package is also Fathom's doorway into the processes that it watches: there, importing it must cost nothing.
 """
@@ -19,10 +20,16 @@ if TYPE_CHECKING:
 
     from .api import Error as Error
     from .api import run as run
+    from .monitor import Monitor as Monitor
+    from .oom_watch import on_oom as on_oom
     from .report import Report as Report
 
 __version__ = "0.1.0"
-__all__ = ["Error", "Report", "record", "run"]
+__all__ = ["Error", "Monitor", "Report", "on_oom", "record", "run"]
+
+
+# Where each name is; a module that is imported here costs every process that Fathom watches.
+HOMES = {"Error": "api", "Monitor": "monitor", "Report": "report", "on_oom": "oom_watch", "run": "api"}
 
 
 def record(folder: str = "fathom-recording") -> AbstractContextManager[str]:
@@ -34,12 +41,8 @@ def record(folder: str = "fathom-recording") -> AbstractContextManager[str]:
 
 def __getattr__(name: str) -> object:
     """What starts runs is imported when it is used."""
-    if name in ("Error", "run"):
-        from . import api
+    if name in HOMES:
+        import importlib
 
-        return getattr(api, name)
-    if name == "Report":
-        from .report import Report
-
-        return Report
+        return getattr(importlib.import_module(f".{HOMES[name]}", __name__), name)
     raise AttributeError(f"module 'fathom' has no attribute {name!r}")

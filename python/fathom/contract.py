@@ -35,6 +35,7 @@ RECORD = "FATHOM_RECORD"
 VERIFY = "FATHOM_VERIFY"
 WHOLE_RUN = "FATHOM_WHOLE_RUN"
 WHOLE = "FATHOM_WHOLE"
+CONFINED = "FATHOM_CONFINED"
 SOURCES = "FATHOM_SOURCES"
 LEVERS = "FATHOM_LEVERS"
 FLOPS = "FATHOM_FLOPS"
@@ -48,7 +49,7 @@ PYTEST_OUTCOME = "FATHOM_PYTEST_OUTCOME"
 OWNER_FILE = "owner"
 FOLDER_SCHEMA = "fathom.folder/1"
 
-# Why a shortened training was not run.
+# Why a run could not be confined.
 UNCONFINED_FILE = "unconfined"
 
 # What a trial sees, a line of JSON each: docs/reference/files.md.
@@ -63,6 +64,7 @@ Decided = dict[str, object]
 Generation = dict[str, object]
 Fault = dict[str, object]
 End = dict[str, object]
+Early = dict[str, object]
 Levers = dict[str, object]
 Lever = dict[str, object]
 Flops = dict[str, object]
@@ -172,6 +174,7 @@ def loader(
     smallest: list[int],
     largest: list[int],
     was_largest_given: bool,
+    sizes_given: list[list[int]],
     grows_bytes: int,
 ) -> Loader:
     """A loader of batches, in a training that was shortened."""
@@ -185,6 +188,7 @@ def loader(
         "smallest": smallest,
         "largest": largest,
         "was_largest_given": was_largest_given,
+        "sizes_given": sizes_given,
         "grows_bytes": grows_bytes,
     }
 
@@ -284,6 +288,21 @@ def end(
         "type": type,
         "file": file,
         "line": line,
+    }
+
+
+def early_file(pid: int) -> str:
+    return f"early.{pid}.json"
+
+
+def early(
+    *,
+    end: End,
+) -> Early:
+    """The end of a process that no other file speaks of."""
+    return {
+        "schema": "fathom.early/1",
+        "end": end,
     }
 
 

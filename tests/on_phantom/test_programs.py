@@ -4,10 +4,17 @@ The CPU knows. The phantom says the same, or a decision is noted: it is never wr
 known, by what the design promises, are marked so.
 """
 
+import collections
+import copy
+import dataclasses
+import fractions
+import functools
 import itertools
 import math
 import random
+import statistics
 import threading
+from math import exp
 
 import numpy as np
 import pytest
@@ -289,6 +296,53 @@ GOES = {
     "best": lambda number: min([0.3, 0.7], key=lambda other: abs(number - other)),
     "place": lambda number: sorted([0.3, number, 0.7]).index(0.3),
 }
+
+
+@dataclasses.dataclass(order=True)
+class Row:
+    loss: float
+    step: int = 0
+
+
+# What Python, `math`, NumPy and containers make of one number, or of several: one number again.
+THROUGH = {
+    "exp": lambda x: math.exp(-x),
+    "exp, by name": lambda x: exp(x / 2),
+    "root": lambda x: math.sqrt(abs(x)),
+    "logarithm": lambda x: math.log1p(abs(x)),
+    "power": lambda x: math.pow(abs(x), 1.5),
+    "precise sum": lambda x: math.fsum(each for each in (x, x, 0.1)),
+    "length": lambda x: math.hypot(x, 0.3),
+    "product": lambda x: math.prod([x, 0.5]),
+    "folded": lambda x: math.fmod(abs(x) * 7, 2),
+    "angle": lambda x: math.tanh(x) + math.atan2(x, 2),
+    "NumPy's exp": lambda x: np.exp(-x),
+    "NumPy's number": lambda x: np.float64(0.7) * x,
+    "beside NumPy's": lambda x: x + np.float32(0.25),
+    "NumPy's mean": lambda x: np.mean([x, 0.4]),
+    "NumPy's array": lambda x: np.array([x, 0.2]).max(),
+    "NumPy's norm": lambda x: np.linalg.norm([x, 0.2]),
+    "sum": lambda x: sum([x, 0.2, x]) / 3,
+    "sorted": lambda x: sorted([x, 0.35, 0.65])[1],
+    "least": lambda x: min(x, 0.55),
+    "most": lambda x: max([0.45, x]),
+    "mean": lambda x: statistics.mean([x, 0.2]),
+    "fast mean": lambda x: statistics.fmean([x, 0.2]),
+    "median": lambda x: statistics.median([x, 0.2, 0.6]),
+    "spread": lambda x: statistics.pstdev([x, 0.2, 0.6]),
+    "field": lambda x: dataclasses.asdict(Row(x))["loss"],
+    "best row": lambda x: min(Row(x), Row(0.5)).loss,
+    "dictionary": lambda x: sum({"loss": x, "other": 0.1}.values()),
+    "queue": lambda x: sum(collections.deque([x, 0.3, x], maxlen=2)) / 2,
+    "running sum": lambda x: list(itertools.accumulate([0.1, x, 0.2]))[-1],
+    "reduced": lambda x: functools.reduce(lambda one, other: 0.9 * one + 0.1 * other, [0.5, x, x]),
+    "fraction": lambda x: float(fractions.Fraction(x) / 3),
+    "copied": lambda x: copy.deepcopy({"a": [x]})["a"][0],
+    "text": lambda x: float(f"{x:.2f}"),
+    "rounded": lambda x: round(x, 2),
+    "back to the card": lambda x: (torch.ones(2, device="cuda") * x).sum().item() / 2,
+    "to a tensor": lambda x: torch.tensor([x, 0.5]).mean().item(),
+}
 SOURCES = {
     "known": lambda x: x.mean() + 0.5,
     "share": lambda x: (x > BOUND).float().mean(),
@@ -298,21 +352,42 @@ SOURCES = {
 
 
 def numbers(seed, length=6):
-    """A list of steps: where a number comes from, how it is read and what for."""
+    """A list of steps: where a number comes from, how it is read, what it goes through and what for."""
     chance = random.Random(seed)
-    return [(chance.choice([*SOURCES]), chance.choice([*READS]), chance.choice([*GOES])) for _ in range(length)]
+    # Tensors are not what functions of Python's are given.
+    reads = [name for name in READS if "tensor" not in name and not name.startswith("collected")]
+    steps = [(chance.choice([*SOURCES]), chance.choice([*READS]), (), chance.choice([*GOES])) for _ in range(length)]
+    for _ in range(length):
+        through = tuple(chance.choices([*THROUGH], k=chance.randint(1, 4)))
+        steps.append((chance.choice([*SOURCES]), chance.choice(reads), through, chance.choice([*GOES])))
+    return steps
 
 
 def gone_by(step, device):
-    source, read, go = step
-    return GOES[go](READS[read](SOURCES[source](data().to(device))))
+    source, read, through, go = step
+    number = READS[read](SOURCES[source](data().to(device)))
+    for name in through:
+        number = THROUGH[name](number)
+    return GOES[go](number)
+
+
+def outcome(step, device):
+    """What comes of it, also if that is an error: Python's functions do not take every number of NumPy's."""
+    return tried(lambda: gone_by(step, device))
+
+
+def tried(program):
+    try:
+        return program()
+    except (TypeError, ValueError, OverflowError) as error:
+        return type(error).__name__
 
 
 @pytest.mark.parametrize("seed", range(15 if torch.__version__ >= "2.14" else 5))
 def test_programs_that_go_by_numbers_are_right_or_say_that_they_are_not(seed, fresh):
     for step in numbers(seed):
         before = said()
-        expected, found = gone_by(step, "cpu"), gone_by(step, "cuda")
+        expected, found = outcome(step, "cpu"), outcome(step, "cuda")
         assert found == expected or said() > before, (step, found, expected)
 
 
@@ -322,6 +397,21 @@ def test_every_way_to_go_by_a_number_is_noted(fresh):
         before = said()
         GOES[go](READS[read](unknown))
         assert said() > before, (read, go)
+
+
+def test_every_way_through_python_is_noted(fresh, monkeypatch):
+    """In the run with other values something else comes of it, at the latest at the second try. Where a number is compared
+    twice, both go the other way, and may come to the same; what only one number is equal to is not found."""
+    unknown = SOURCES["gradient"](data().to("cuda"))
+    compared = {"sorted", "least", "most", "median", "best row", "truth", "best", "place", "equal"}
+    for through, go in itertools.product(THROUGH, GOES):
+        before = said()
+        first = GOES[go](THROUGH[through](unknown.item()))
+        assert said() > before, (through, go)
+        with monkeypatch.context() as other:
+            other.setattr(values.get(), "most", True)
+            others = [tried(lambda: GOES[go](THROUGH[through](unknown.item()))) for _ in range(2)]  # noqa: B023
+        assert compared & {through, go} or set(others) != {first}, (through, go, first)
 
 
 def random_program(seed, length=12):

@@ -62,9 +62,10 @@ variables! {
     SEED = "FATHOM_SEED", "on", "you", "doorway", "`off` leaves random numbers alone where a script sets no seed.";
     EVENTS = "FATHOM_EVENTS", "at once", "you", "`fathom`, phantom", "`late` completes events only when the host has waited for them, so that memory used by other streams comes back as late as on the slowest card.";
     RECORD = "FATHOM_RECORD", "on", "you, `fathom`", "`fathom`, doorway", "`off` switches off the recording of who holds the memory.";
-    VERIFY = "FATHOM_VERIFY", "on", "you", "`fathom`", "`off`: `fathom run` does not run the command again to find what it needs.";
+    VERIFY = "FATHOM_VERIFY", "confined", "you", "`fathom`", "`off`: `fathom run` does not run the command again to find what it needs; `on`: also where that cannot be kept from writing files, as `--verify`.";
     WHOLE_RUN = "FATHOM_WHOLE_RUN", "on", "you", "`fathom`", "`off`: `fathom run` does not run a shortened training to see evaluation and saving, as `--whole`.";
-    WHOLE = "FATHOM_WHOLE", "none", "`fathom`", "doorway", "How a training is shortened, as JSON: batches of an epoch, steps, seconds; nothing outside of the run's folder is written then.";
+    WHOLE = "FATHOM_WHOLE", "none", "`fathom`", "doorway", "How a training is shortened, as JSON: batches of an epoch, steps, seconds. Only a confined run is.";
+    CONFINED = "FATHOM_CONFINED", "none", "`fathom`", "`fathom`, doorway", "A repeated run writes nowhere but into named folders, as JSON: who tells the kernel so, these folders, and when the first run ran, whose new files are not seen.";
     SOURCES = "FATHOM_SOURCES", "off", "`fathom`", "doorway", "`on` lists the files and folders that the script reads, looks for and lists: trials are remembered by it.";
     LEVERS = "FATHOM_LEVERS", "none", "you, `fathom`", "doorway", "Changes to try inside the script, as a JSON list of `{\"lever\": name, …}`.";
     FLOPS = "FATHOM_FLOPS", "off", "you, `fathom`", "doorway", "`on` counts floating-point operations per module; the run's peaks are not the script's own then.";

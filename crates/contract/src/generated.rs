@@ -3,7 +3,7 @@
 use crate::environment::VARIABLES;
 use crate::files::UNCONFINED_FILE;
 use crate::files::process::{Decided, Device, End, Fault, Generation, Loader, Moment, Refusal};
-use crate::files::{FOLDER_SCHEMA, Field, File, Flops, Levers, OWNER_FILE, Process, Record};
+use crate::files::{Early, FOLDER_SCHEMA, Field, File, Flops, Levers, OWNER_FILE, Process, Record};
 use crate::files::{Unanswered, Waits, levers::Lever, sources};
 
 /// How to write all of it anew.
@@ -35,6 +35,7 @@ fn parts() -> Vec<Part> {
         record::<Generation>(),
         record::<Fault>(),
         record::<End>(),
+        file::<Early>(),
         file::<Levers>(),
         record::<Lever>(),
         file::<Flops>(),
@@ -67,7 +68,7 @@ pub fn python() -> String {
     text += &format!(
         "\n# A folder that goes with its process.\nOWNER_FILE = \"{OWNER_FILE}\"\n\
          FOLDER_SCHEMA = \"{FOLDER_SCHEMA}\"\n\n\
-         # Why a shortened training was not run.\nUNCONFINED_FILE = \"{UNCONFINED_FILE}\"\n\n\
+         # Why a run could not be confined.\nUNCONFINED_FILE = \"{UNCONFINED_FILE}\"\n\n\
          # What a trial sees, a line of JSON each: docs/reference/files.md.\nSOURCES_SCHEMA = \"{}\"\n\n",
         sources::SCHEMA
     );

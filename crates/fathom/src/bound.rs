@@ -13,6 +13,7 @@ use crate::outcome;
 use crate::ranks;
 use crate::session::{self, Folder};
 use crate::settings::{LEAST, MOST, MOST_AT, Settings, ZERO};
+use crate::warm::speaks_of_refusal;
 use crate::world::World;
 
 /// Seconds that it may take, and how many times those of the first run besides.
@@ -29,13 +30,13 @@ pub(crate) fn is_open(run: &Run, settings: &Settings) -> bool {
         && run.decisions.iter().any(Decision::is_open)
 }
 
-/// What the command needs with the most, beside the run whose files lie in `least`; what it prints is dropped. `None` if
-/// somebody wants us to end.
-pub(crate) fn most(
+/// What ranks need with the most, beside those whose files lie in `least`; what they print is dropped. `None` if somebody
+/// wants us to end.
+pub(crate) fn most_of_ranks(
     launch: &Launch,
     command: &[String],
     settings: &Settings,
-    world: Option<&World>,
+    world: &World,
     (first, least): (&Run, &Path),
 ) -> Result<Option<Most>> {
     let mut tries = Tries::new(first);
@@ -45,15 +46,9 @@ pub(crate) fn most(
         }
         let folder = Folder::new("most")?;
         let settings = Settings { record: false, ..other.settings(settings) };
-        let run = match world {
-            Some(world) => ranks::run(launch, command, &settings, world, folder.path(), true)?.0,
-            None => {
-                let printed = folder.path().join("printed");
-                let ended = launch.run_quietly(command, &settings, folder.path(), &printed)?;
-                outcome::read(folder.path(), &ended, &settings)
-            }
-        };
-        tries.take(first, run, have_same(first, least, folder.path()));
+        let run = ranks::run(launch, command, &settings, world, folder.path(), true)?.0;
+        let was_refused = run.failure.as_deref().is_some_and(speaks_of_refusal);
+        tries.take(first, run, have_same(first, least, folder.path()), was_refused);
     }
     Ok(tries.end())
 }
@@ -113,11 +108,12 @@ impl Tries {
         (is_open && !is_over).then_some(Other { places, patience: self.patience })
     }
 
-    /// What a run with other values gave; `have_same` says whether it allocated the same as the first one.
-    pub(crate) fn take(&mut self, first: &Run, run: Run, have_same: bool) {
+    /// What a run with other values gave: whether it allocated the same as the first one, and whether it was refused what
+    /// that one was not.
+    pub(crate) fn take(&mut self, first: &Run, run: Run, have_same: bool, was_refused: bool) {
         let is_tried = |open: &Decision| run.decisions.iter().any(|other| is_there(open, other));
         let (tried, left): (Vec<Decision>, Vec<Decision>) = self.left.drain(..).partition(is_tried);
-        let one = beside(first, run, have_same, &tried);
+        let one = beside(first, run, (have_same, was_refused), &tried);
         self.most = Some(match self.most.take() {
             Some(most) => together(most, one),
             None => one,
@@ -164,10 +160,16 @@ fn have_same(first: &Run, least: &Path, most: &Path) -> bool {
 }
 
 /// What a run that tried these says beside the first one.
-fn beside(first: &Run, run: Run, have_same: bool, tried: &[Decision]) -> Most {
+fn beside(
+    first: &Run,
+    run: Run,
+    (have_same, was_refused): (bool, bool),
+    tried: &[Decision],
+) -> Most {
     let are_ways = tried.iter().all(Decision::is_way);
-    // A way that ends the script needs no more than it had until then.
-    let is_ended = run.verdict == Verdict::ScriptFailed && are_ways && !tried.is_empty();
+    // A way that ends the script needs no more than it had until then. But for what was refused it would have gone on.
+    let has_failed = run.verdict == Verdict::ScriptFailed && !was_refused;
+    let is_ended = has_failed && are_ways && !tried.is_empty();
     let fits = run.verdict == Verdict::Fits || is_ended;
     let is_of_memory = fits || run.verdict == Verdict::DoesNotFit;
     // Some were the same in both runs: nobody knows whether they matter.

@@ -73,8 +73,7 @@ impl Launch {
 
     /// The command with the environment that puts it on the phantom.
     pub(crate) fn command(&self, words: &[String], settings: &Settings, run: &Path) -> Command {
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
+        let mut command = started(words, settings, run);
         let mut preload: Vec<String> =
             self.preload.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         preload.extend(std::env::var("LD_PRELOAD").ok().filter(|text| !text.is_empty()));
@@ -147,18 +146,6 @@ impl Launch {
         self.run_with(words, settings, run, Streams::default(), &Started::default())
     }
 
-    /// The same, with all that it prints in a file.
-    pub(crate) fn run_quietly(
-        &self,
-        words: &[String],
-        settings: &Settings,
-        run: &Path,
-        log: &Path,
-    ) -> Result<Ended> {
-        let streams = Streams::to_file(log)?;
-        self.run_with(words, settings, run, streams, &Started::default())
-    }
-
     /// The same, with streams of its own.
     pub(crate) fn run_with(
         &self,
@@ -171,6 +158,19 @@ impl Launch {
         let ended = follow(&self.command(words, settings, run), settings, streams, is)?;
         outcome::check_pages(run)?;
         Ok(ended)
+    }
+}
+
+/// The command by itself, confined if it is to be.
+fn started(words: &[String], settings: &Settings, run: &Path) -> Command {
+    let letters = settings.place.as_ref().map(|place| place.letters.as_path());
+    match &settings.confined {
+        Some(confined) => confined.start(words, run, letters),
+        None => {
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]).env_remove(name::CONFINED);
+            command
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod cli;
 mod commands;
 mod compiler;
 mod configs;
+mod confined;
 mod error;
 mod export;
 mod fitting;
@@ -53,12 +54,18 @@ fn main() -> ExitCode {
     if std::env::args_os().next().is_some_and(|name| name == session::KEEPER) {
         return ExitCode::from(u8::from(session::keep().is_err()));
     }
+    if std::env::args_os().nth(1).is_some_and(|word| word == confined::WORD) {
+        // Its output is that of a trial: what went wrong is in the trial's folder.
+        return ExitCode::from(
+            confined::become_command(std::env::args_os().skip(2)).map_or(3, |()| 0),
+        );
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::InvalidUtf8 => return refuse(&error::no_text()),
         Err(error) => error.exit(),
     };
-    let result = match cli.command {
+    let result = match cli.command.completed() {
         Command::Run(arguments) => commands::run(&arguments),
         Command::Check(arguments) => commands::check(&arguments),
         Command::Fit(arguments) => commands::fit(&arguments),

@@ -8,10 +8,13 @@ use study::need::{FLUSHES, Tried, search};
 use study::{Beyond, Fit, FitsOn, Most, Need, Run, Verdict};
 
 use crate::bound::{self, Other, Tries};
+use crate::confined::Window;
 use crate::outcome;
 use crate::progress::Progress;
 use crate::runner::{OnPhantom, Wanted};
-use crate::settings::Settings;
+use crate::session;
+use crate::settings::{Settings, Verify};
+use crate::warm::{Guard, Job, was_refused};
 use crate::whole::ShortForm;
 
 /// Cards that are tried at most, the smallest: so many are shown.
@@ -33,11 +36,17 @@ pub(crate) struct Again {
     runner: OnPhantom,
     card: Card,
     settings: Settings,
+    /// Why a run of the same failed that should not have.
+    trouble: Option<String>,
 }
 
 impl Again {
-    /// Of a command that was run once; nothing runs yet.
-    pub(crate) fn new(command: &[String], settings: &Settings, first: &Run) -> Result<Again> {
+    /// Of a command that was run once, at that time; nothing runs yet.
+    pub(crate) fn new(
+        command: &[String],
+        settings: &Settings,
+        (first, ran): (&Run, Window),
+    ) -> Result<Again> {
         let card = settings.card.clone().unwrap_or_else(gpus::unlimited);
         let patience = bound::patience(first);
         let timeout = Some(settings.timeout.map_or(patience, |own| own.min(patience)));
@@ -46,7 +55,9 @@ impl Again {
         let progress = Progress::new(false);
         let cards = vec![card.clone()];
         let runner = OnPhantom::new(command, Vec::new(), cards, settings.clone(), true, progress)?;
-        Ok(Again { runner, card, settings })
+        let may_be_free = settings.verify == Verify::On;
+        let runner = runner.guarded(Guard { may_be_free, repeats: Some(ran) });
+        Ok(Again { runner, card, settings, trouble: None })
     }
 
     /// The settings of its runs.
@@ -61,30 +72,59 @@ impl Again {
 
     /// A shortened training on the card that was asked for, and the folder of its files.
     pub(crate) fn run_short(&mut self, form: &ShortForm) -> Result<(PathBuf, Run)> {
-        self.run_short_with(form, None)
+        let (job, run) = self.run_once(Some(form), None)?;
+        Ok((job.folder, run))
     }
 
-    /// The same with the most that values can give which nobody knows, beside the run whose files lie in `least`.
-    pub(crate) fn most_of_short(
+    /// The same with the most that values can give which nobody knows, beside the run whose files lie in `least`: a plain
+    /// one, or a shortened training. `None` if nothing could be tried.
+    pub(crate) fn most(
         &mut self,
-        form: &ShortForm,
-        (short, least): (&Run, &Path),
+        form: Option<&ShortForm>,
+        (first, least): (&Run, &Path),
     ) -> Result<Option<Most>> {
-        let mut tries = Tries::new(short);
+        let mut tries = Tries::new(first);
         while let Some(other) = tries.next() {
-            let (folder, run) = self.run_short_with(form, Some(other))?;
-            tries.take(short, run, outcome::have_same_allocations(least, &folder));
+            let (job, run) = self.run_once(form, Some(other))?;
+            if session::ending().is_some() || self.runner.unconfined().is_some() {
+                return Ok(None);
+            }
+            let is_same = outcome::have_same_allocations(least, &job.folder);
+            let was_refused = was_refused(&job, &run);
+            tries.take(first, run, is_same, was_refused);
         }
         Ok(tries.end())
     }
 
-    fn run_short_with(&mut self, form: &ShortForm, most: Option<Other>) -> Result<(PathBuf, Run)> {
+    fn run_once(&mut self, form: Option<&ShortForm>, most: Option<Other>) -> Result<(Job, Run)> {
+        let record = form.is_some();
+        let what = match (&most, form.and_then(ShortForm::order)) {
+            (Some(_), _) => "running again with other values",
+            (None, Some(_)) => "running a shortened training with another order of batches",
+            (None, None) => "running a shortened training",
+        };
+        self.runner.say(what.to_owned());
         let plain = self.runner.recorded(self.settings.card.clone());
-        let wanted = Wanted { short: Some(form.clone()), most, ..plain };
+        let wanted = Wanted { short: form.cloned(), most, record, ..plain };
         self.runner.expect(1);
         let one = self.runner.run_each(vec![wanted])?.pop();
-        let (job, run) = one.context("a trial gave no answer")?;
-        Ok((job.folder, run))
+        one.context("a trial gave no answer")
+    }
+
+    /// Why the command was not run again as it was wanted, if it was not.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let cure = "`--verify on` runs it all the same, and what it writes, it writes again";
+        match (self.runner.unconfined(), &self.trouble) {
+            _ if self.settings.verify != Verify::Confined => None,
+            (Some(why), _) => Some(format!(
+                "the script was not run again, since this machine cannot keep it from writing over your files \
+                 (Landlock of Linux 6.2 or newer: {why}); {cure}"
+            )),
+            (None, Some(why)) => Some(format!(
+                "run again without writing to your files and without other machines, the script failed ({why}); {cure}"
+            )),
+            (None, None) => None,
+        }
     }
 
     /// Adds what the run needs; if it does not fit, what it would need without a limit.
@@ -128,14 +168,28 @@ impl Again {
             }
             _ => Tried::Other,
         };
-        Ok([tried(0), tried(1)])
+        let both = [tried(0), tried(1)];
+        let has_failed = |run: &&Run| run.verdict == Verdict::ScriptFailed;
+        let trouble = runs.iter().find(has_failed).and_then(|run| run.failure.clone());
+        self.trouble = self.trouble.take().or(trouble);
+        Ok(both)
     }
 
     /// Recorded runs on cards with so much memory beside what other programs hold.
     fn run_at(&mut self, sizes: &[u64]) -> Result<Vec<Run>> {
+        let text: Vec<String> = sizes.iter().map(|size| report::bytes::text(*size)).collect();
+        let at = match self.is_unlimited(sizes) {
+            true => "without a limit".to_owned(),
+            false => format!("at {}", text.join(" and at ")),
+        };
+        self.runner.say(format!("running again {at}"));
         let with = |bytes: &u64| self.card.with_memory(bytes + self.card.used_bytes);
         let cards: Vec<Card> = sizes.iter().map(with).collect();
         self.runner.run_on(&cards)
+    }
+
+    fn is_unlimited(&self, sizes: &[u64]) -> bool {
+        sizes.iter().any(|size| gpus::UNLIMITED_BYTES <= size + self.card.used_bytes)
     }
 
     /// Cards of the catalogue whose memory is near to the need are run: their chips may ask for more, or less.
@@ -150,6 +204,7 @@ impl Again {
         let mut near: Vec<Card> = gpus::cards().iter().filter(is_near).cloned().collect();
         near.sort_by_key(|card| card.memory_bytes);
         near.truncate(TRIED);
+        self.runner.say(format!("running on {} GPUs near to the need", near.len()));
         for (card, tried) in near.iter().zip(self.runner.run_on(&near)?) {
             run.fits_on.retain(|other| other.name != card.name);
             if tried.verdict == Verdict::Fits && tried.has_kernels != Some(false) {

@@ -12,18 +12,26 @@ pub(crate) struct Progress {
     begun: Instant,
     expected: usize,
     done: usize,
+    /// What is being done, in words; else trials are counted.
+    doing: Option<String>,
 }
 
 impl Progress {
     /// Shown on a terminal, unless the user wants it quiet.
     pub(crate) fn new(quiet: bool) -> Progress {
         let shown = !quiet && std::io::stderr().is_terminal();
-        Progress { shown, begun: Instant::now(), expected: 0, done: 0 }
+        Progress { shown, begun: Instant::now(), expected: 0, done: 0, doing: None }
     }
 
     /// So many trials more.
     pub(crate) fn expect(&mut self, count: usize) {
         self.expected += count;
+        self.draw();
+    }
+
+    /// What is being done from here on.
+    pub(crate) fn say(&mut self, doing: String) {
+        self.doing = Some(doing);
         self.draw();
     }
 
@@ -45,9 +53,16 @@ impl Progress {
         if !self.shown {
             return;
         }
+        let seconds = self.begun.elapsed().as_secs();
+        if let Some(doing) = &self.doing {
+            let line = format!("fathom: {doing} … {seconds} s");
+            // As above.
+            let _ = write!(std::io::stderr(), "\r\x1b[2K{line}")
+                .and_then(|()| std::io::stderr().flush());
+            return;
+        }
         let filled = WIDTH * self.done / self.expected.max(1);
         let bar = format!("{}{}", "█".repeat(filled), "░".repeat(WIDTH - filled.min(WIDTH)));
-        let seconds = self.begun.elapsed().as_secs();
         let line = format!("{bar} {} of {} trials, {seconds} s", self.done, self.expected);
         // As above.
         let _ =

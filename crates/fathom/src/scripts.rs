@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde::Deserialize;
 
-use crate::cli::CardArguments;
+use crate::cli::{CardArguments, complete};
 use crate::error::Hinted;
 use crate::settings::Typed;
 
@@ -63,7 +63,7 @@ impl Script {
         if words.is_empty() {
             return Err(Hinted::error("`command` of a script is empty", hint));
         }
-        Ok(words)
+        Ok(complete(words))
     }
 }
 

@@ -1,15 +1,14 @@
 //! Runs a shortened training after the plain run of the first steps: its epochs end after a few batches, so that
 //! evaluation, checkpoints and what follows them are seen.
 //!
-//! It reaches code that saves, and what it would save is not real: `python/fathom/_doorway/whole` has the kernel refuse
-//! every write outside of the trial's own folder before the script begins, or does not begin.
+//! It reaches code that saves, and what it would save is not real: it is always confined (`confined.rs`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use contract::files::UNCONFINED_FILE;
-use study::{Run, Verdict, Whole, WholeCame};
+use study::{BatchOrder, Run, Verdict, Whole, WholeCame};
 
 use crate::bound;
 use crate::need::Again;
@@ -45,6 +44,8 @@ pub(crate) struct ShortForm {
     seconds: f64,
     /// Seconds after which it is given up.
     pub(crate) patience: u64,
+    /// Seed of the order in which batches come; `None` leaves it to the script, and gives the largest last.
+    order: Option<u64>,
 }
 
 impl ShortForm {
@@ -58,7 +59,12 @@ impl ShortForm {
             epochs: EPOCHS,
             seconds,
             patience: (4.0 * seconds + plain_seconds).ceil() as u64,
+            order: None,
         }
+    }
+
+    pub(crate) fn order(&self) -> Option<u64> {
+        self.order
     }
 
     /// The same, as far as the peak: to find the need, nothing more is wanted.
@@ -75,9 +81,10 @@ impl ShortForm {
 
     /// As the doorway reads it.
     pub(crate) fn json(&self) -> String {
-        let ShortForm { batches, steps, epochs, seconds, .. } = self;
+        let ShortForm { batches, steps, epochs, seconds, order, .. } = self;
+        let order = order.map_or_else(|| "null".to_owned(), |seed| seed.to_string());
         format!(
-            r#"{{"batches": {batches}, "steps": {steps}, "epochs": {epochs}, "seconds": {seconds:.1}}}"#
+            r#"{{"batches": {batches}, "steps": {steps}, "epochs": {epochs}, "seconds": {seconds:.1}, "order": {order}}}"#
         )
     }
 }
@@ -88,7 +95,7 @@ pub(crate) fn is_wanted(run: &Run, settings: &Settings) -> bool {
         && settings.record
         && settings.steps != 0
         && settings.place.is_none()
-        && run.stopped
+        && (run.stopped || settings.orders)
         && run.verdict == Verdict::Fits
         && run.peak.is_some()
         && session::ending().is_none()
@@ -98,13 +105,18 @@ pub(crate) fn is_wanted(run: &Run, settings: &Settings) -> bool {
 /// run's place, and the folder of its files is given; else the plain run says what was seen besides.
 pub(crate) fn see(again: &mut Again, run: &mut Run, plain: &Path) -> Result<Option<PathBuf>> {
     let Some(pace) = outcome::pace(plain) else { return Ok(None) };
-    let form = ShortForm::of(pace, run.wall_seconds);
-    let (folder, mut short) = again.run_short(&form)?;
+    let mut form = ShortForm::of(pace, run.wall_seconds);
+    let (mut folder, mut short) = again.run_short(&form)?;
+    let orders = match again.settings().orders {
+        true => try_orders(again, &mut form, (&mut folder, &mut short))?,
+        false => Vec::new(),
+    };
     if session::ending().is_some() {
         return Ok(None);
     }
     let came = came(&folder, &short);
     let mut whole = Whole::of(run, &short, came);
+    whole.orders = orders;
     (whole.batches, whole.refused) = outcome::iterated(&folder);
     let needs_more = || {
         let taken =
@@ -122,13 +134,50 @@ pub(crate) fn see(again: &mut Again, run: &mut Run, plain: &Path) -> Result<Opti
         return Ok(None);
     }
     if bound::is_open(&short, again.settings()) {
-        short.most = again.most_of_short(&form, (&short, &folder))?;
+        short.most = again.most(Some(&form), (&short, &folder))?;
     }
     again.shorten(form.up_to_peak(&short));
     (short.budget_bytes, short.whole) = (run.budget_bytes, Some(whole));
     short.judge_by_budget();
     *run = short;
     Ok(Some(folder))
+}
+
+/// Orders of batches that are tried.
+const ORDERS: u64 = 5;
+
+/// The same training with its batches in other orders. The one that needs most takes the place of the first.
+fn try_orders(
+    again: &mut Again,
+    form: &mut ShortForm,
+    (folder, short): (&mut PathBuf, &mut Run),
+) -> Result<Vec<BatchOrder>> {
+    let mut orders = Vec::new();
+    for seed in 1..=ORDERS {
+        let other = ShortForm { order: Some(seed), ..form.clone() };
+        let (place, run) = again.run_short(&other)?;
+        if session::ending().is_some() {
+            break;
+        }
+        let Some(order) = order_of(seed, &place, &run) else { continue };
+        orders.push(order);
+        let ran_out = |run: &Run| run.out_of_memory.is_some();
+        let taken = |run: &Run| run.peak.as_ref().map_or(0, |peak| peak.device_bytes);
+        if (ran_out(short), taken(short)) < (ran_out(&run), taken(&run)) {
+            (*folder, *short, *form) = (place, run, other);
+        }
+    }
+    Ok(orders)
+}
+
+/// What one order gave; `None` if it says nothing of memory.
+fn order_of(seed: u64, folder: &Path, run: &Run) -> Option<BatchOrder> {
+    let ran_out = run.out_of_memory.is_some();
+    let peak = run.peak.as_ref().filter(|_| ran_out || run.verdict == Verdict::Fits)?;
+    let step = peak.allocated.step;
+    let batch = outcome::largest_batch(folder, step);
+    let (allocated, device) = (peak.allocated.bytes, peak.device_bytes);
+    Some(BatchOrder { seed, allocated, device, step, batch, ran_out })
 }
 
 /// How far it came, by what it left.
@@ -142,10 +191,6 @@ fn came(folder: &Path, short: &Run) -> WholeCame {
     match short.verdict {
         Verdict::Fits | Verdict::Grew => WholeCame::Through,
         Verdict::DoesNotFit if short.out_of_memory.is_some() => WholeCame::RanOut,
-        _ if short.peak.is_none() && short.wall_seconds == 0.0 => WholeCame::NotRun(
-            "only `python script.py`, `python -m module` and `python -c code` can be shortened"
-                .to_owned(),
-        ),
         _ => WholeCame::Failed(short.failure.clone().unwrap_or_default()),
     }
 }

@@ -85,15 +85,7 @@ fn sizes(range: Amount, each: u64, name: Option<&str>) -> Vec<(Term, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::account::Kind;
-    use crate::request::requests;
-    use crate::solve::{Solution, solve};
-
-    fn solved(tried: &str, dims: &str) -> Solution {
-        let dims: Vec<Dim> = dims.split(',').filter_map(Dim::parse).collect();
-        solve(&requests(Amount::parse(tried).unwrap(), Kind::Cuda), &dims)
-    }
+    use crate::solve::tests::solved;
 
     #[test]
     fn the_side_that_nobody_gave_is_solved_for() {

@@ -244,12 +244,12 @@ impl Candidate {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::account::Kind;
     use crate::request::requests;
 
-    fn solved(tried: &str, dims: &str) -> Solution {
+    pub(crate) fn solved(tried: &str, dims: &str) -> Solution {
         let dims: Vec<Dim> = dims.split(',').filter_map(Dim::parse).collect();
         solve(&requests(Amount::parse(tried).unwrap(), Kind::Cuda), &dims)
     }

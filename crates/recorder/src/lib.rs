@@ -7,6 +7,7 @@
 mod attempt;
 mod attribute;
 mod border;
+mod c_functions;
 mod calls;
 mod confine;
 mod describe;
@@ -48,7 +49,9 @@ fn fathom_recorder(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<calls::ModuleCall>()?;
     module.add_class::<functions::Functions>()?;
     module.add_class::<hooks::RegisterHook>()?;
+    module.add_function(wrap_pyfunction!(c_functions::follow_c_function, module)?)?;
     module.add_function(wrap_pyfunction!(confine::confine, module)?)?;
+    module.add_function(wrap_pyfunction!(confine::born, module)?)?;
     module.add_function(wrap_pyfunction!(overrides::set_mode_of_thread, module)?)?;
     module.add_function(wrap_pyfunction!(overrides::is_mode_alone, module)?)?;
     module.add_function(wrap_pyfunction!(live_objects::live_objects, module)?)?;

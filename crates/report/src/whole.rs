@@ -1,7 +1,7 @@
 //! What a shortened training showed: the row `whole` of the text, and `whole` of the JSON.
 
 use serde::Serialize;
-use study::{Batches, Phase, PhaseSeen, Run, Varies, Whole, WholeCame};
+use study::{BatchOrder, Batches, Phase, PhaseSeen, Run, Varies, Whole, WholeCame};
 
 use crate::bytes;
 
@@ -10,6 +10,7 @@ pub(crate) fn rows(run: &Run) -> Vec<String> {
     let Some(whole) = &run.whole else { return Vec::new() };
     let mut rows = vec![came(whole)];
     rows.extend(unseen(whole));
+    rows.extend(orders(whole));
     rows.extend(whole.batches.iter().filter_map(sizes));
     if 0 < run.unseen_bytes() {
         rows.extend(whole.batches.iter().filter_map(grows));
@@ -41,6 +42,26 @@ fn came(whole: &Whole) -> String {
         WholeCame::Failed(why) => format!("the shortened training failed after {steps}: {why}"),
         WholeCame::NotRun(why) => format!("no shortened training was run: {why}"),
     }
+}
+
+/// `5 orders of batches: peaks of 1.02 to 1.80 GiB, median 1.31 GiB; the largest in step 7, batch 8192 × 512`.
+fn orders(whole: &Whole) -> Option<String> {
+    let mut peaks: Vec<&BatchOrder> = whole.orders.iter().collect();
+    peaks.sort_by_key(|order| (order.ran_out, order.allocated));
+    let (least, most) = peaks.first().zip(peaks.last())?;
+    let [least, median] = [least, &peaks[peaks.len() / 2]].map(|it| bytes::text(it.allocated));
+    let batch = match most.batch.is_empty() {
+        true => String::new(),
+        false => format!(", batch {}", shape(&most.batch)),
+    };
+    let out = peaks.iter().filter(|order| order.ran_out).count();
+    let out = if out == 0 { String::new() } else { format!("; out of memory in {out} of them") };
+    Some(format!(
+        "{} orders of batches: peaks of {least} to {}, median {median}; the largest in step {}{batch}{out}",
+        peaks.len(),
+        bytes::text(most.allocated),
+        most.step
+    ))
 }
 
 fn steps(count: u64) -> String {
@@ -125,6 +146,32 @@ pub(crate) struct JsonWhole<'a> {
     batches: Vec<JsonBatches<'a>>,
     unseen_bytes: u64,
     refused: &'a [String],
+    /// With `--batch-order shuffle`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    orders: Vec<JsonOrder<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonOrder<'a> {
+    seed: u64,
+    peak_allocated_bytes: u64,
+    device_bytes: u64,
+    peak_step: u64,
+    largest_batch: &'a [u64],
+    ran_out: bool,
+}
+
+impl<'a> JsonOrder<'a> {
+    fn of(order: &'a BatchOrder) -> JsonOrder<'a> {
+        JsonOrder {
+            seed: order.seed,
+            peak_allocated_bytes: order.allocated,
+            device_bytes: order.device,
+            peak_step: order.step,
+            largest_batch: &order.batch,
+            ran_out: order.ran_out,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -169,6 +216,7 @@ impl<'a> JsonWhole<'a> {
             batches: whole.batches.iter().map(JsonBatches::of).collect(),
             unseen_bytes: run.unseen_bytes(),
             refused: &whole.refused,
+            orders: whole.orders.iter().map(JsonOrder::of).collect(),
         })
     }
 }

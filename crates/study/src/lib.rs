@@ -46,5 +46,5 @@ pub use run::{
 };
 pub use sought::{Refused, Sought, seek};
 pub use study::{Context, Source, Study, Wants, study, study_with};
-pub use whole::{Batches, PhaseSeen, Varies, Whole, WholeCame};
+pub use whole::{BatchOrder, Batches, PhaseSeen, Varies, Whole, WholeCame};
 pub use workspaces::Workspace;

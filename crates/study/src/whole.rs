@@ -26,6 +26,22 @@ pub struct Whole {
     pub batches: Vec<Batches>,
     /// What it was kept from, in words: connections, programs.
     pub refused: Vec<String>,
+    /// The same training with its batches in other orders, if that was asked for.
+    pub orders: Vec<BatchOrder>,
+}
+
+/// A shortened training with its batches in one order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchOrder {
+    /// Of the random numbers that shuffle the batches.
+    pub seed: u64,
+    pub allocated: u64,
+    pub device: u64,
+    /// Of the allocated peak.
+    pub step: u64,
+    /// Shape of the largest batch of that step.
+    pub batch: Vec<u64>,
+    pub ran_out: bool,
 }
 
 /// How far a shortened training came.

@@ -31,8 +31,10 @@ def ready():
     from .border import DOORWAY
 
     folder = os.environ.get(contract.RUN)
-    if os.environ.get(contract.WHOLE):
-        make_short(folder)
+    if os.environ.get(contract.CONFINED):
+        confine(folder)
+    if folder:
+        DOORWAY.contain("an early end", note_early_end, folder)
     DOORWAY.contain("chance", follow_chance)
     DOORWAY.contain("tuning", shorten_searches)
     if os.environ.get(contract.WORLD_SIZE):
@@ -46,11 +48,19 @@ def ready():
     DOORWAY.contain("the watch", wait_for_the_card)
 
 
-def make_short(folder):
-    """First of all: what it would save is not real, and nothing of the user's may be written over."""
-    from . import whole
+def confine(folder):
+    """First of all: nothing of the user's may be written over. Only what is confined may be shortened."""
+    from . import confined, whole
 
-    whole.install(folder)
+    confined.install(folder)
+    if os.environ.get(contract.WHOLE) and not confined.is_started_by_script():
+        whole.install()
+
+
+def note_early_end(folder):
+    from . import early_end
+
+    early_end.install(folder)
 
 
 def follow_chance():

@@ -40,4 +40,5 @@ RegisterHook, NoteTaker, Within = _module.RegisterHook, _module.NoteTaker, _modu
 FileOwner, Ledger = _module.FileOwner, _module.Ledger
 fail_at, places_passed = _module.fail_at, _module.places_passed
 is_mode_alone, set_mode_of_thread = _module.is_mode_alone, _module.set_mode_of_thread
-live_objects, confine = _module.live_objects, _module.confine
+live_objects, confine, born = _module.live_objects, _module.confine, _module.born
+follow_c_function = _module.follow_c_function

@@ -17,7 +17,8 @@ def describe(error):
             return contract.end(kind="out_of_memory", message=str(link), **where)
         seen.add(id(link))
         link = link.__cause__ or link.__context__
-    return contract.end(kind="exception", type=type(error).__name__, message=str(error)[:2000])
+    where = user_frame_of_traceback(error.__traceback__)
+    return contract.end(kind="exception", type=type(error).__name__, message=str(error)[:2000], **where)
 
 
 def without_ours(trace):

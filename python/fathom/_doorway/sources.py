@@ -42,6 +42,7 @@ _made: set[str] = set()
 _file = -1
 _ignored = ()
 _folder = ""
+_mirror = None  # where a confined trial writes
 _inside: set[int] = set()  # threads that look around for us at the moment
 
 
@@ -54,7 +55,9 @@ SOURCES = border.Party("what the script reads is not known", ends=True, then=los
 
 def install(folder):
     """From now on what the script sees is noted."""
-    global _file, _folder, _ignored
+    global _file, _folder, _ignored, _mirror
+    confined = sys.modules.get("fathom._doorway.confined")
+    _mirror = confined.mirror if confined is not None else None
     name = os.path.join(folder, contract.sources_file(os.getpid()))
     _file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     _folder = os.path.abspath(folder) + "/"
@@ -115,17 +118,25 @@ def path_of(path):
     if isinstance(path, int):
         return None
     path = os.path.abspath(os.fsdecode(path))
+    if _mirror is not None:
+        path = _mirror.origin(path)
     if path.startswith(_folder):  # copies of configs, which are known, beside links to what they name
         path = os.path.realpath(path)
     return None if path.startswith((_folder, *_ignored)) or is_made(path) else path
 
 
 def is_made(path):
+    whole = path
     while _made and len(path) > 1:
         if path in _made:
             return True
         path = os.path.dirname(path)
-    return False
+    return _mirror is not None and _mirror.is_own(whole)
+
+
+def is_hidden(path):
+    """Whether the run that this one repeats has made it: a confined trial does not see it."""
+    return _mirror is not None and _mirror.is_new(path)
 
 
 def is_new(kind, path):
@@ -180,8 +191,10 @@ def read(path):
         write("installed", path)
         return
     try:
-        now = posix.stat(path)
+        now = None if is_hidden(path) else posix.stat(path)
     except OSError:
+        now = None
+    if now is None:
         write("read", path, None, None)
         return
     if stat.S_ISREG(now.st_mode):
@@ -203,6 +216,11 @@ def listed(path=None):
     except OSError:
         write("look", path, kind_of(path))
         return
+    if is_hidden(path):
+        write("look", path, "missing")
+        return
+    if _mirror is not None and _mirror.births is not None and _mirror.births.may_be_in(path):
+        names = [name for name in names if not is_hidden(os.path.join(path, name))]
     if is_import:
         names = [name for name in names if is_module(path, name)]
     write(kind, path, sorted(names) if len(names) <= MOST_NAMES else None)
@@ -216,6 +234,8 @@ def kind_of(path, follow=True):
     try:
         now = posix.stat(path) if follow else posix.lstat(path)
     except OSError:
+        return "missing"
+    if is_hidden(path):
         return "missing"
     if stat.S_ISLNK(now.st_mode):
         return f"link {posix.readlink(path)}"
@@ -245,6 +265,8 @@ def watch_looks():
 
 
 def look(follows, args, kwargs):
+    if _mirror is not None and _mirror.is_looking():
+        return  # not the script's own look
     given = dict(kwargs or {}, **({"path": args[0]} if args else {}))
     if "path" in given:
         unseen(looked, given["path"], follows and given.get("follow_symlinks", True))

@@ -8,32 +8,28 @@ one, is told of each phase.
 """
 
 import atexit
-import functools
 import os
 import sys
 import threading
 import time
-import weakref
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .. import contract
-from . import border, functions, inference, whole
+from . import border, confined, functions, inference, whole
+from .backward_passes import BackwardPasses
 from .border import guarded
+from .optimizers import Optimizers
+from .peaks import Peaks
+from .process_file import ProcessFile
 from .recorder import script_history
 from .script_frames import describe, user_frame, without_ours
-from .texts import as_json
 from .updates import Updates
 from .values import values
 
-PEAKS = ("allocated", "reserved", "requested")
-
 # After this many times the wanted steps of one optimizer, the others are not waited for.
 PATIENCE = 10
-
-# What was seen is written after a step, but no more often than this: a killed process loses no more.
-SECONDS = 0.25
 
 # A script that tries until it fits is refused many times: what was alive is noted the first times.
 RECORDED_REFUSALS = 3
@@ -43,19 +39,12 @@ class Stopped(SystemExit):
     """Ends the script after the wanted number of steps."""
 
 
-def total(device):
-    """All bytes that were ever allocated: the same in two runs whose tensors have the same sizes."""
-    return torch.cuda.memory_stats(device).get("allocated_bytes.all.allocated", 0)
-
-
 class Watch:
     def __init__(self, folder, wanted_steps):
         self.party = border.Party("steps and peaks may be missing from the report")
-        self.path = os.path.join(folder, contract.process_file(os.getpid())) if folder else None
-        self.pid = os.getpid()
+        self.file = ProcessFile(folder)
         self.wanted_steps = wanted_steps
         self.recorder = None
-        self.writing = threading.Lock()
         self.built = False  # whether a module has been called
         self.in_phase = None  # backward, optimizer or saving while they run
         self.is_evaluating = False  # whether the model was last called in evaluation mode
@@ -63,16 +52,13 @@ class Watch:
         self.passes = [0, 0]  # backward passes so far, and up to the last step
         self.stepped = [0.0, 0.0]  # when the last two steps ended
         self.ending = None  # of a training that is shortened
-        self.known = set()  # ids of optimizers that hold parameters on the card
-        self.optimizers = weakref.WeakKeyDictionary()  # -> the thread that used it last
+        self.optimizers = Optimizers()
         self.updates = Updates(self)  # where there is no optimizer; None where there is one
         self.inference = None  # where there is no backward pass; None where there is one
-        self.peaks = {}  # device -> {kind: {bytes, phase, step}}
-        self.retries = {}  # device -> how often PyTorch emptied its cache for want of room, up to the last two steps
+        self.peaks = Peaks()
         self.refusals = []
         self.end = None
         self.stops = 0
-        self.written = 0.0  # when the file was
 
     # -- peaks and phases -------------------------------------------------------------------------
 
@@ -80,15 +66,7 @@ class Watch:
     def measure(self, phase):
         """The phase that ends here is given its name; peaks that rose since the last call are its own."""
         step = self.step_now()
-        for device in range(torch.cuda.device_count()):
-            stats = torch._C._cuda_memoryStats(device)
-            best = self.peaks.setdefault(device, {})
-            if phase == "optimizer":
-                self.retries[device] = (*self.retries.get(device, (0,))[-1:], stats.get("num_alloc_retries", 0))
-            for kind in PEAKS:
-                peak = stats.get(f"{kind}_bytes", {}).get("all", {}).get("peak", 0)
-                if peak > best.get(kind, {"bytes": 0})["bytes"]:
-                    best[kind] = contract.moment(bytes=peak, phase=phase, step=step)
+        self.peaks.rise(phase, step)
         if self.recorder is not None:
             self.recorder.end_region(phase, step)
 
@@ -116,18 +94,8 @@ class Watch:
 
     # -- steps ------------------------------------------------------------------------------------
 
-    def own_optimizers(self):
-        """Those of this thread, if several threads train: the gradients of others may be written at this moment."""
-        every = list(self.optimizers.items())
-        if len({thread for _, thread in every}) < 2:
-            return [optimizer for optimizer, _ in every]
-        others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
-        return [optimizer for optimizer, thread in every if thread not in others]
-
     def parameters(self):
-        for optimizer in self.own_optimizers():
-            for group in optimizer.param_groups:
-                yield from group["params"]
+        yield from self.optimizers.own_parameters()
         yield from self.leaves()
 
     def leaves(self):
@@ -135,8 +103,7 @@ class Watch:
         return [] if self.updates is None else self.updates.parameters()
 
     def before_step(self, optimizer, *_):
-        self.known.add(id(optimizer))
-        self.optimizers[optimizer] = threading.get_ident()
+        self.optimizers.stepped(optimizer)
         self.measure("before optimizer" if self.built else "construction")
         self.in_phase, self.is_evaluating = "optimizer", False
         if values.get() is not None:
@@ -154,7 +121,7 @@ class Watch:
             self.steps["rounds"] = self.inference.rounds
         if self.recorder is not None:
             self.recorder.end_round(is_early=self.steps_taken() < 3)
-        if time.monotonic() - self.written > SECONDS:
+        if self.file.is_due():
             self.write()
 
     def after_step(self, optimizer, *_):
@@ -166,7 +133,7 @@ class Watch:
             self.recorder.end_step(optimizer, is_early=self.steps_taken() < 2)
         self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
         self.passes[1], self.stepped = self.passes[0], [self.stepped[1], time.monotonic()]
-        if time.monotonic() - self.written > SECONDS:
+        if self.file.is_due():
             self.write()
         if self.wanted_steps and self.is_enough():
             self.stop()
@@ -174,7 +141,7 @@ class Watch:
     def is_enough(self):
         if self.ending is not None:
             return self.ending.is_enough(self.steps_taken())
-        taken = [self.steps.get(known, 0) for known in self.known] or [0]
+        taken = [self.steps.get(known, 0) for known in self.optimizers.on_card] or [0]
         return min(taken) >= self.wanted_steps or max(taken) >= PATIENCE * self.wanted_steps
 
     def stop(self):
@@ -229,55 +196,6 @@ class Watch:
     def trained(self):
         return {id(parameter) for parameter in self.parameters()}
 
-    def watch_backward(self):
-        def make(inner):
-            return lambda *args, **kwargs: values.run_backward(inner, args, kwargs, self.parameters)
-
-        owner, name = torch.autograd, "_engine_run_backward"
-        self.party.instead(owner, name, make)
-        self.party.around(owner, name, self.begin_backward, self.end_backward)
-
-    def begin_backward(self, args, _):
-        """Arguments are (roots, gradients, keep_graph, create_graph, …)."""
-        if is_traced():
-            return None
-        is_inner = self.in_phase == "backward"  # of a node that runs a backward pass of its own
-        if not is_inner:
-            self.is_evaluating = False
-            self.passes[0] += 1
-            self.end_inference()
-            self.begin_pass(args[0])
-            self.note_backward(args)
-            self.measure("forward")
-            self.built, self.in_phase = True, "backward"
-        return is_inner, self.recorder and self.recorder.backward, self.recorder and self.recorder.backward.begin(args[0])
-
-    def end_backward(self, begun, *_):
-        if begun is None:
-            return
-        is_inner, backward, entered = begun
-        if entered is not None:
-            backward.end(entered)
-        if not is_inner:
-            self.measure("backward")
-            self.in_phase = None
-            if self.updates is not None:
-                self.updates.end_backward()
-
-    def begin_pass(self, roots):
-        """Where there is no optimizer, rounds of backward passes are steps."""
-        if self.updates is None:
-            return
-        where = user_frame(sys._getframe())
-        is_round = self.updates.begin_backward(roots, (where.get("file"), where.get("line")))
-        if is_round:
-            self.steps["rounds"] = self.steps.get("rounds", 0) + 1
-            if self.recorder is not None:
-                self.recorder.end_round(is_early=self.steps_taken() < 3)
-        is_long = self.updates.passes > PATIENCE * self.wanted_steps
-        if self.wanted_steps and not self.updates.groups and (self.steps_taken() >= self.wanted_steps or is_long):
-            self.stop()
-
     def end_inference(self):
         """A backward pass, or an optimizer: the script trains."""
         if self.inference is not None:
@@ -286,12 +204,6 @@ class Watch:
             self.steps.pop("rounds", None)
             if self.recorder is not None:
                 self.recorder.facts.trains()
-
-    def note_backward(self, args):
-        if self.recorder is not None:
-            keeps_graph, makes_graph = map(bool, (*args, *4 * [False])[2:4])
-            where = user_frame(sys._getframe()) if keeps_graph else {}
-            self.recorder.note_graph_use(keeps_graph, makes_graph, f"{where.get('file', '?')}:{where.get('line', 0)}")
 
     def watch_saving(self):
         self.party.around(torch, "save", self.begin_saving, self.end_saving)
@@ -317,14 +229,11 @@ class Watch:
 
     def optimizer_made(self, _, args, kwargs, result, error):
         if error is None:
-            optimizer = args[0]
-            self.optimizers[optimizer] = threading.get_ident()
+            self.optimizers.made(args[0])
             self.end_inference()
             if self.updates is not None and not self.updates.groups:
                 self.updates.withdraw()
                 self.updates = None
-            if any(p.is_cuda for group in optimizer.param_groups for p in group["params"]):
-                self.known.add(id(optimizer))
 
     def watch_resets(self):
         """A script that resets PyTorch's peaks must not lose them for us."""
@@ -370,7 +279,7 @@ class Watch:
         self.end = describe(error)
 
     def finish(self):
-        if os.getpid() != self.pid:
+        if not self.file.is_of_this_process():
             return
         self.wanted_steps = 0
         if self.updates is not None:
@@ -394,54 +303,7 @@ class Watch:
 
     @guarded
     def write(self):
-        if self.path is None or os.getpid() != self.pid:
-            return
-        with self.writing:
-            self.written = time.monotonic()
-            with open(self.path + ".new", "w", encoding="utf-8") as file:
-                file.write(as_json(self.summary()))
-            os.replace(self.path + ".new", self.path)
-
-    @functools.cached_property
-    def software(self):
-        return {
-            "python": ".".join(map(str, sys.version_info[:3])),
-            "torch": str(torch.__version__),
-            "cuda": torch.version.cuda,
-            "cudnn": cudnn_version(),
-            "architectures": torch.cuda.get_arch_list(),
-        }
-
-    def summary(self):
-        devices = sorted(self.peaks.items())
-        return contract.process(
-            pid=self.pid,
-            **self.software,
-            steps=self.steps_taken(),
-            steps_of_all=sum(self.steps.values()),
-            backward_passes=self.passes[1],
-            step_milliseconds=self.step_milliseconds(),
-            devices=[
-                contract.device(device=device, **peaks, total_bytes=total(device), flushes=self.flushes(device))
-                for device, peaks in devices
-            ],
-            refusals=self.refusals[-20:],
-            refusal_count=len(self.refusals),
-            decisions=values.decisions(),
-            generations=values.generations(),
-            rounds=self.kind_of_rounds(),
-            faults=border.faults,
-            **whole.facts(),
-            end=self.end,
-        )
-
-    def step_milliseconds(self):
-        before, last = self.stepped
-        return round(1000 * (last - before)) if before else 0
-
-    def flushes(self, device):
-        before, after = self.retries.get(device, (0, 0))
-        return after - before
+        self.file.write(self)
 
     def kind_of_rounds(self):
         """What a step is."""
@@ -461,23 +323,11 @@ class Watch:
         self.party.withdraw()
 
 
-def is_traced():
-    """Whether the compiler, or a fake tensor, only asks what a backward pass would do: nothing is on the card then."""
-    modes = torch._C._TorchDispatchModeKey.__members__.values()
-    return any(torch._C._get_dispatch_mode(mode) is not None for mode in modes)
-
-
-def cudnn_version():
-    try:
-        return torch.backends.cudnn.version() or 0
-    except RuntimeError:  # torch refuses a version older than its own
-        return 0
-
-
 def install(folder=None, steps=0, is_recording=False):
     """Watches this process from here on; what is seen is written to the folder."""
     watch = Watch(folder, steps)
     border.moment = watch.moment
+    confined.followed_by(watch)
     whole.followed_by(watch)
     # Other allocators keep no history.
     if folder and is_recording and torch.cuda.get_allocator_backend() == "native":
@@ -487,7 +337,7 @@ def install(folder=None, steps=0, is_recording=False):
     else:
         script_history.hide_ours(watch.party)
     watch.watch_optimizers()
-    watch.watch_backward()
+    BackwardPasses(watch).install()
     watch.watch_saving()
     watch.watch_resets()
     watch.watch_refusals()

@@ -7,7 +7,8 @@
 mod shape;
 mod text;
 
-pub mod flops;
+pub mod early;
+mod flops;
 pub mod levers;
 pub mod process;
 pub mod ranks;
@@ -15,6 +16,7 @@ pub mod sources;
 
 use serde_json::Value;
 
+pub use self::early::Early;
 pub use self::flops::Flops;
 pub use self::levers::Levers;
 pub use self::process::Process;
@@ -28,7 +30,7 @@ pub const FOLDER_SCHEMA: &str = "fathom.folder/1";
 /// The owner's file of such a folder.
 pub const OWNER_FILE: &str = "owner";
 
-/// Why a shortened training was not run: its process could not be kept from writing elsewhere.
+/// Why a run was not repeated: its process could not be kept from writing elsewhere.
 pub const UNCONFINED_FILE: &str = "unconfined";
 
 /// Problems of one file that are named.

@@ -100,6 +100,8 @@ records! {
         largest: Vec<u64>,
         /// Whether the largest was given, at the end of a pass.
         was_largest_given: bool,
+        /// With another order of batches: the shape of the largest tensor of each that was given.
+        sizes_given: Vec<Vec<u64>>,
         /// Memory of the card that each batch of an evaluation leaves behind.
         grows_bytes: u64,
     }

@@ -19,6 +19,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::confined::Window;
 use crate::installed;
 use crate::python::Python;
 use crate::runner::Wanted;
@@ -42,6 +43,8 @@ pub(crate) struct Cache {
     world: String,
     began: SystemTime,
     eyes: Eyes,
+    /// What was made then does not count: trials repeat the run that made it, and do not see it.
+    pub(crate) unseen: Option<Window>,
 }
 
 impl Cache {
@@ -51,7 +54,7 @@ impl Cache {
         let here = std::env::current_dir().unwrap_or_default();
         let variables = environment::that_counts();
         let world = format!("{here:?} {cores} {variables:?} {python:?} {:?}", program());
-        Cache { folder, world, began: SystemTime::now(), eyes: Eyes::default() }
+        Cache { folder, world, began: SystemTime::now(), eyes: Eyes::default(), unseen: None }
     }
 
     /// The name of a trial's answer.
@@ -69,7 +72,7 @@ impl Cache {
 
     /// What was looked at may have changed since.
     pub(crate) fn look_again(&mut self) {
-        self.eyes = Eyes::default();
+        self.eyes = Eyes::without(self.unseen);
     }
 
     /// Puts the files of a remembered trial into a folder and says how it ended; `None` if it is
@@ -116,7 +119,7 @@ impl Cache {
 
     /// Remembers what a trial left in its folder, or says why not.
     pub(crate) fn put(&self, key: &str, from: &Path, ended: How) -> Result<(), String> {
-        let list = sources::seen_by(from, self.began)?;
+        let list = sources::seen_by(from, self.began, self.unseen)?;
         let list = serde_json::to_vec(&list).map_err(|error| error.to_string())?;
         let rests_on = format!("{LIST}{}", hash(&list));
         let whole =

@@ -9,9 +9,13 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::hash::hash;
+use crate::confined::Window;
 
 /// Files larger than this count by their size and time, not by their content.
 const LARGE: u64 = 16 << 20;
+
+/// How a path is that is not there.
+pub(super) const MISSING: &str = "missing";
 
 /// What of a path counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -38,10 +42,16 @@ pub(crate) struct Seen(pub(crate) Aspect, pub(crate) PathBuf, pub(crate) String)
 /// Looks at paths, at each once.
 #[derive(Default)]
 pub(crate) struct Eyes {
+    unseen: Option<Window>,
     known: HashMap<(Aspect, PathBuf), String>,
 }
 
 impl Eyes {
+    /// What was made then is not seen.
+    pub(crate) fn without(unseen: Option<Window>) -> Eyes {
+        Eyes { unseen, ..Eyes::default() }
+    }
+
     /// Whether all are as they were.
     pub(crate) fn are_as_before(&mut self, all: &[Seen]) -> bool {
         all.iter().all(|Seen(aspect, path, before)| self.look(*aspect, path) == before)
@@ -49,7 +59,24 @@ impl Eyes {
 
     /// How a path is now.
     fn look(&mut self, aspect: Aspect, path: &Path) -> &str {
-        self.known.entry((aspect, path.to_owned())).or_insert_with(|| mark(aspect, path))
+        let unseen = self.unseen;
+        let look = || mark_without(unseen, aspect, path);
+        self.known.entry((aspect, path.to_owned())).or_insert_with(look)
+    }
+}
+
+/// The same as if what was made then were not there.
+pub(super) fn mark_without(unseen: Option<Window>, aspect: Aspect, path: &Path) -> String {
+    let Some(unseen) = unseen else { return mark(aspect, path) };
+    if path.ancestors().any(|part| unseen.has(part)) {
+        return MISSING.to_owned();
+    }
+    match names(path, aspect).filter(|_| matches!(aspect, Aspect::Names | Aspect::Modules)) {
+        Some(mut names) => {
+            names.retain(|name| !unseen.has(&path.join(name)));
+            hash_of_names(&names)
+        }
+        None => mark(aspect, path),
     }
 }
 
@@ -59,7 +86,7 @@ pub(crate) fn mark(aspect: Aspect, path: &Path) -> String {
         Aspect::Link => fs::symlink_metadata(path),
         _ => fs::metadata(path),
     };
-    let Ok(data) = data else { return "missing".to_owned() };
+    let Ok(data) = data else { return MISSING.to_owned() };
     match aspect {
         Aspect::Stamp => stamp(&data),
         Aspect::Content if LARGE < data.len() || !data.is_file() => stamp(&data),

@@ -7,12 +7,19 @@ use std::time::SystemTime;
 
 use contract::files::sources::{KIND, Sight, read};
 
-use super::seen::{Aspect, Seen, changed_since, hash_of_names, mark, size_and_time};
+use super::seen::{
+    Aspect, MISSING, Seen, changed_since, hash_of_names, mark_without, size_and_time,
+};
+use crate::confined::Window;
 
 /// All that a trial rests on, or why that cannot be said. `began` is when the first process was started whose
-/// imports the trial may share.
-pub(super) fn seen_by(folder: &Path, began: SystemTime) -> Result<Vec<Seen>, String> {
-    let mut report = Report { began, ..Report::default() };
+/// imports the trial may share; what was made in the time `unseen`, it did not see.
+pub(super) fn seen_by(
+    folder: &Path,
+    began: SystemTime,
+    unseen: Option<Window>,
+) -> Result<Vec<Seen>, String> {
+    let mut report = Report { began, unseen, ..Report::default() };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let is_list = |name: &String| name.strip_prefix(KIND).is_some_and(|rest| rest.starts_with('.'));
@@ -37,6 +44,7 @@ pub(super) fn seen_by(folder: &Path, began: SystemTime) -> Result<Vec<Seen>, Str
 
 struct Report {
     began: SystemTime,
+    unseen: Option<Window>,
     seen: BTreeMap<(u8, PathBuf), Seen>,
     made: BTreeSet<PathBuf>,
     ends: usize,
@@ -45,7 +53,7 @@ struct Report {
 impl Default for Report {
     fn default() -> Report {
         let (seen, made) = (BTreeMap::new(), BTreeSet::new());
-        Report { began: SystemTime::UNIX_EPOCH, seen, made, ends: 0 }
+        Report { began: SystemTime::UNIX_EPOCH, unseen: None, seen, made, ends: 0 }
     }
 }
 
@@ -53,14 +61,15 @@ impl Report {
     /// One line. What is not as the trial saw it was changed meanwhile, by it or by somebody else: the next one
     /// would see something else.
     fn take(&mut self, sight: Sight) -> Result<(), String> {
-        let began = self.began;
+        let (began, unseen) = (self.began, self.unseen);
         match sight {
-            Sight::Read { path, was } => {
-                self.add(Aspect::Content, path, |path| was == size_and_time(path))
-            }
+            Sight::Read { path, was } => self.add(Aspect::Content, path, |path| match was {
+                None => mark_without(unseen, Aspect::Content, path) == MISSING,
+                was => was == size_and_time(path),
+            }),
             Sight::Look { path, kind } => {
                 let aspect = if kind.starts_with("link ") { Aspect::Link } else { Aspect::Kind };
-                self.add(aspect, path, |path| kind == mark(aspect, path))
+                self.add(aspect, path, |path| kind == mark_without(unseen, aspect, path))
             }
             Sight::List { path, names } => self.add_names(Aspect::Names, path, names),
             Sight::Modules { path, names } => self.add_names(Aspect::Modules, path, names),
@@ -71,7 +80,7 @@ impl Report {
             Sight::Made(path) => {
                 // A folder that was missing and is made by the trial itself says nothing; what is in it does.
                 if path.is_dir() {
-                    self.seen.retain(|_, seen| seen.1 != path || seen.2 != "missing");
+                    self.seen.retain(|_, seen| seen.1 != path || seen.2 != MISSING);
                 }
                 self.made.insert(path);
                 Ok(())
@@ -90,9 +99,9 @@ impl Report {
         path: PathBuf,
         names: Option<Vec<String>>,
     ) -> Result<(), String> {
-        let began = self.began;
+        let (began, unseen) = (self.began, self.unseen);
         self.add(aspect, path, |path| match &names {
-            Some(names) => hash_of_names(names) == mark(aspect, path),
+            Some(names) => hash_of_names(names) == mark_without(unseen, aspect, path),
             None => !changed_since(path, began),
         })
     }
@@ -109,8 +118,8 @@ impl Report {
             return Ok(());
         }
         let now = match is_as_seen(&path) {
-            true => mark(aspect, &path),
-            false if path.is_dir() && aspect == Aspect::Kind => "missing".to_owned(),
+            true => mark_without(self.unseen, aspect, &path),
+            false if path.is_dir() && aspect == Aspect::Kind => MISSING.to_owned(),
             false => return Err(format!("it makes or changes `{}`", path.display())),
         };
         self.seen.insert(key, Seen(aspect, path, now));
@@ -138,7 +147,7 @@ mod tests {
         let text: String =
             std::iter::once(&first).chain(lines).map(|line| format!("{line}\n")).collect();
         fs::write(folder.path().join("sources.7"), text).unwrap();
-        seen_by(folder.path(), SystemTime::now() + Duration::from_secs(60))
+        seen_by(folder.path(), SystemTime::now() + Duration::from_secs(60), None)
     }
 
     #[test]
@@ -164,7 +173,7 @@ mod tests {
         let why = said(&[json!(["beyond", "it starts other programs"]), json!(["end"])]);
         assert_eq!(why, Err("it starts other programs".to_owned()));
         let folder = tempfile::tempdir().unwrap();
-        assert!(seen_by(folder.path(), SystemTime::now()).is_err(), "nobody said anything");
+        assert!(seen_by(folder.path(), SystemTime::now(), None).is_err(), "nobody said anything");
     }
 
     #[test]
@@ -177,7 +186,7 @@ mod tests {
         let seen = read(size).unwrap();
         assert_eq!(
             (seen[0].0, seen[0].2.as_str()),
-            (Aspect::Content, mark(Aspect::Content, &file).as_str())
+            (Aspect::Content, mark_without(None, Aspect::Content, &file).as_str())
         );
         assert!(read(size + 1).is_err());
         let installed = said(&[json!(["installed", file]), json!(["end"])]).unwrap();

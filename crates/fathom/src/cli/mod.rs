@@ -1,5 +1,6 @@
 //! What can be typed.
 
+mod command;
 mod files;
 mod run;
 mod trials;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use report::Unfold;
 
+pub(crate) use self::command::complete;
 pub(crate) use self::files::{DiffArguments, ExplainArguments, PageArguments, ReplayArguments};
 pub(crate) use self::run::{CheckArguments, OutletArguments, RunArguments, WorldArguments};
 pub(crate) use self::trials::{FitArguments, SweepArguments, TrialArguments};
@@ -22,10 +24,24 @@ const STYLES: Styles = Styles::styled()
 
 /// Where your GPU memory goes, and whether the run will fit, before any GPU is rented.
 #[derive(Debug, Parser)]
-#[command(name = "fathom", version, styles = STYLES, disable_help_subcommand = true)]
+#[command(name = "fathom", version, styles = STYLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Command {
+    /// With each script's Python in front of it.
+    pub(crate) fn completed(mut self) -> Command {
+        let words = match &mut self {
+            Command::Run(arguments) => &mut arguments.command,
+            Command::Fit(arguments) => &mut arguments.trial.command,
+            Command::Sweep(arguments) => &mut arguments.trial.command,
+            _ => return self,
+        };
+        *words = complete(std::mem::take(words));
+        self
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -57,13 +73,13 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
         /// The Python to measure with, as in `fathom calibrate -- .venv/bin/python`
-        #[arg(last = true, value_name = "PYTHON")]
+        #[arg(trailing_var_arg = true, value_name = "PYTHON")]
         python: Vec<String>,
     },
     /// Check this machine, the Python and its torch, and print the settings in force
     Doctor {
         /// The Python to check, as in `fathom doctor -- .venv/bin/python`
-        #[arg(last = true, value_name = "PYTHON")]
+        #[arg(trailing_var_arg = true, value_name = "PYTHON")]
         python: Vec<String>,
     },
     /// Print completions for a shell

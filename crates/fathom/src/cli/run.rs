@@ -58,12 +58,16 @@ pub(crate) struct RunArguments {
     /// `off`: do not record who holds the memory; peaks and verdict only [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) record: Option<String>,
-    /// `off`: do not run the command again to find what it needs [default: on]
-    #[arg(long, value_name = "on|off")]
+    /// `off`: do not run the command again to find what it needs; `on`: also where it cannot be kept from writing files
+    /// and connecting to other machines [default: confined]
+    #[arg(long, value_name = "confined|on|off")]
     pub(crate) verify: Option<String>,
     /// `off`: do not run a shortened training to see evaluation, saving and later epochs [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) whole: Option<String>,
+    /// `shuffle`: run the shortened training with its batches in five other orders, and show the band of peaks
+    #[arg(long, value_name = "given|shuffle")]
+    pub(crate) batch_order: Option<String>,
     /// Exit with 1 also if the answer is TIGHT, DEPENDS or NOT MEASURED
     #[arg(long)]
     pub(crate) strict: bool,
@@ -83,8 +87,8 @@ pub(crate) struct RunArguments {
     /// Say what is being done
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// The command: python, torchrun, accelerate launch, a shell script …
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The command: `train.py`, `python -m …`, `torchrun …`, a shell script; `--` may stand before it
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 

@@ -36,8 +36,8 @@ pub(crate) struct TrialArguments {
     /// No progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// The command: python train.py, python -m …
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The command: `train.py`, `python -m …`; `--` may stand before it
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 

@@ -1,7 +1,8 @@
 //! `fathom run`.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use report::Palette;
@@ -12,6 +13,7 @@ use super::cards;
 use crate::bound;
 use crate::ci;
 use crate::cli::{CardArguments, RunArguments};
+use crate::confined::{By, Confined, Window};
 use crate::gate::Gate;
 use crate::launch::Launch;
 use crate::need::Again;
@@ -21,10 +23,13 @@ use crate::page;
 use crate::ranks;
 use crate::screen;
 use crate::session::{self, Folder, Kept};
-use crate::settings::Settings;
+use crate::settings::{Settings, Verify};
 use crate::shell;
 use crate::whole;
 use crate::world::World;
+
+/// File systems note times a little late.
+const LATE: Duration = Duration::from_secs(1);
 
 /// Runs the command on the phantom and reports; the exit code says whether it fits.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
@@ -42,6 +47,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         }
     }
     let folder = RunFolder::make(arguments.out.as_deref())?;
+    let since = SystemTime::now();
     let (mut run, mut files) = match &world {
         Some(world) => {
             ranks::run(&launch, &arguments.command, &settings, world, folder.path(), false)?
@@ -51,29 +57,23 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
             (outcome::read(folder.path(), &ended, &settings), folder.path().to_owned())
         }
     };
-    if bound::is_open(&run, &settings) {
-        let first = (&run, folder.path());
-        run.most = bound::most(&launch, &arguments.command, &settings, world.as_ref(), first)?;
-        if run.most.as_ref().is_some_and(|most| most.is_same) {
-            outcome::settle(&mut run);
+    let ran = Window { since, until: SystemTime::now() + LATE };
+    // More runs of the same, with their files, which stay until the report.
+    let _again = match &world {
+        Some(world) => {
+            try_other_ranks(&launch, arguments, &settings, world, (&mut run, &folder, ran))?;
+            None
         }
-    }
-    // What it needs is found by more runs of the same: it stays until the report, with the files of these runs.
-    let mut again = None;
-    if world.is_none() && whole::is_wanted(&run, &settings) {
-        let again = again.insert(Again::new(&arguments.command, &settings, &run)?);
-        if let Some(short) = whole::see(again, &mut run, folder.path())? {
-            folder.replace_by(&short)?;
-            files = short;
+        None => {
+            let mut repeated = Again::new(&arguments.command, &settings, (&run, ran))?;
+            if let Some(short) = repeat(&mut repeated, &mut run, &settings, folder.path())? {
+                folder.replace_by(&short)?;
+                files = short;
+            }
+            run.notes.extend(repeated.trouble());
+            Some(repeated)
         }
-    }
-    if settings.verify && settings.record && world.is_none() && session::ending().is_none() {
-        let again = match again.as_mut() {
-            Some(again) => again,
-            None => again.insert(Again::new(&arguments.command, &settings, &run)?),
-        };
-        again.add_to(&mut run)?;
-    }
+    };
     run.keep_cards_that_are_certain();
     if let Some(anatomy) = run.anatomy() {
         let asked = arguments.ask.iter();
@@ -95,6 +95,52 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     };
     publish(run, arguments, &gate, &mut outputs);
     Ok(outputs.finish(exit_code))
+}
+
+/// Runs the command again, in as many ways as say more: with other values, as a shortened training, on other sizes. If the
+/// report is about another run than the first, the folder of that one's files is given.
+fn repeat(
+    again: &mut Again,
+    run: &mut Run,
+    settings: &Settings,
+    plain: &Path,
+) -> Result<Option<PathBuf>> {
+    if bound::is_open(run, settings) {
+        run.most = again.most(None, (run, plain))?;
+        settle(run);
+    }
+    let short = match whole::is_wanted(run, settings) {
+        true => whole::see(again, run, plain)?,
+        false => None,
+    };
+    if settings.verify != Verify::Off && settings.record && session::ending().is_none() {
+        again.add_to(run)?;
+    }
+    Ok(short)
+}
+
+/// What ranks need with other values.
+fn try_other_ranks(
+    launch: &Launch,
+    arguments: &RunArguments,
+    settings: &Settings,
+    world: &World,
+    (run, folder, ran): (&mut Run, &RunFolder, Window),
+) -> Result<()> {
+    if bound::is_open(run, settings) {
+        let confined = Some(Confined { by: By::Launcher, unseen: Some(ran) });
+        let settings = Settings { confined, ..settings.clone() };
+        let first = (&*run, folder.path());
+        run.most = bound::most_of_ranks(launch, &arguments.command, &settings, world, first)?;
+        settle(run);
+    }
+    Ok(())
+}
+
+fn settle(run: &mut Run) {
+    if run.most.as_ref().is_some_and(|most| most.is_same) {
+        outcome::settle(run);
+    }
 }
 
 /// What to type where it does not fit, or hardly does.

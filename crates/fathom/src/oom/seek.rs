@@ -13,7 +13,7 @@ use crate::here;
 use crate::launch::Launch;
 use crate::screen;
 use crate::session::{self, Folder};
-use crate::settings::Settings;
+use crate::settings::{Settings, Verify};
 
 /// Steps of the run: the optimizer makes its state in the first, so the second is typical.
 const STEPS: u64 = 2;
@@ -81,7 +81,9 @@ fn settings(memory: Option<u64>) -> Settings {
         place: None,
         notes: Vec::new(),
         record: true,
-        verify: false,
+        verify: Verify::Off,
+        orders: false,
+        confined: None,
         whole: false,
         short: None,
         keeps_source: false,

@@ -8,7 +8,8 @@ use anatomy::{Around, Known};
 use study::{Context, Peak, Run, Study, Wants};
 
 use super::files::Seen;
-use super::{processes, refusal_that_ended};
+use super::processes;
+use super::refusals::refusal_that_ended;
 use crate::here;
 
 /// How the note begins on a recording that cannot be read.

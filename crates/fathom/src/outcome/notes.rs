@@ -3,8 +3,8 @@
 use crate::settings::Settings;
 use study::Run;
 
-use super::cudnn_text;
 use super::files::Seen;
+use super::software::cudnn_text;
 use crate::here::from_here;
 use contract::files::Process;
 use contract::files::process::Generation;

@@ -59,7 +59,7 @@ pub(crate) fn find_program(name: &str) -> Result<PathBuf> {
     };
     let found = found.ok_or_else(|| {
         let hint = match Path::new(name).extension().is_some_and(|end| end == "py") {
-            true => format!("to run a Python file: `fathom run -- python {name}`"),
+            true => "no file of this name is here: check its spelling and the folder".to_owned(),
             false => "check the spelling, or give the full path".to_owned(),
         };
         Hinted::error(format!("the command `{name}` was not found"), hint)

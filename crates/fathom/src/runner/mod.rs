@@ -23,7 +23,7 @@ use crate::ranks::LETTERS;
 use crate::session::{self, Ended, Folder};
 use crate::settings::Settings;
 use crate::shard::Shard;
-use crate::warm::{Job, Trials};
+use crate::warm::{Guard, Job, Trials, was_refused};
 use crate::whole::ShortForm;
 use crate::world::{RankPlace, World};
 
@@ -41,6 +41,8 @@ pub(crate) struct OnPhantom {
     jobs: Jobs,
     /// The world that every trial is rank 0 of, unless a knob says another.
     world: Option<u32>,
+    /// What trials may do to the world around them; one that is shortened is always confined.
+    guard: Guard,
     /// How trials of the command as it stands are shortened, if they are.
     pub(crate) short: Option<ShortForm>,
     made: usize,
@@ -100,6 +102,7 @@ impl OnPhantom {
             progress,
             jobs,
             world: None,
+            guard: Guard { may_be_free: true, repeats: None },
             short: None,
             made: 0,
             counts: Counts::default(),
@@ -112,6 +115,18 @@ impl OnPhantom {
     pub(crate) fn in_world(mut self, size: Option<u32>) -> OnPhantom {
         self.world = size;
         self
+    }
+
+    /// Trials repeat a run that was made once, and nobody asked for them by name.
+    pub(crate) fn guarded(mut self, guard: Guard) -> OnPhantom {
+        self.cache.iter_mut().for_each(|cache| cache.unseen = guard.repeats);
+        self.guard = guard;
+        self
+    }
+
+    /// Why trials could not be confined on this machine, if they could not.
+    pub(crate) fn unconfined(&self) -> Option<String> {
+        self.trials.as_ref().and_then(Trials::unconfined)
     }
 
     /// Leaves the rows of other jobs to them.
@@ -158,6 +173,11 @@ impl OnPhantom {
             unknown_places: self.counts.unknown_places(),
             notes,
         }
+    }
+
+    /// What is being done, for whoever waits.
+    pub(crate) fn say(&mut self, doing: String) {
+        self.progress.say(doing);
     }
 
     /// So many trials more are to come.
@@ -260,7 +280,8 @@ impl OnPhantom {
                 let so_far = peaks.entry(index).or_insert(needed);
                 *so_far = largest(so_far, &needed);
                 let is_same = outcome::have_same_allocations(&job.folder, &other.folder);
-                tries.take(least, run, is_same);
+                let was_refused = was_refused(&other, &run);
+                tries.take(least, run, is_same, was_refused);
             }
         }
         for (index, tries) in open {
@@ -346,6 +367,10 @@ impl OnPhantom {
             Some(form) => Some(settings.timeout.unwrap_or(0).max(form.patience)),
             None => settings.timeout,
         };
+        let guard = Guard {
+            may_be_free: self.guard.may_be_free && wanted.short.is_none(),
+            ..self.guard.clone()
+        };
         Ok(Job {
             words,
             environment: wanted.setting.environment,
@@ -359,6 +384,7 @@ impl OnPhantom {
                 ..settings
             },
             cold: wanted.cold,
+            guard,
             folder,
         })
     }

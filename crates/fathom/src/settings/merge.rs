@@ -60,7 +60,8 @@ impl Merge {
         let default = match key {
             "gpu" => "none: unlimited memory".to_owned(),
             "steps" => DEFAULT_STEPS.to_string(),
-            "values" | "record" | "verify" | "whole" => "on".to_owned(),
+            "values" | "record" | "whole" => "on".to_owned(),
+            "verify" => "confined".to_owned(),
             "jobs" => format!("{}: as many as there are cores", jobs::cores()),
             "margin" => gate::DEFAULT_MARGIN.to_string(),
             _ => "–".to_owned(),

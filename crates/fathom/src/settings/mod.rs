@@ -19,6 +19,7 @@ pub(crate) use self::file::{find_file, read_file};
 use self::merge::{Merge, Origin};
 pub(crate) use self::typed::Typed;
 use crate::card::{Meant, size};
+use crate::confined::Confined;
 use crate::error::Hinted;
 use crate::whole::ShortForm;
 use crate::world::RankPlace;
@@ -35,6 +36,42 @@ fn switch(name: &str, value: Option<&str>) -> Result<bool> {
     }
 }
 
+/// Whether a command is run again that was asked for once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verify {
+    Off,
+    /// Where it can be kept from writing files and connecting to other machines.
+    Confined,
+    /// In any case.
+    On,
+}
+
+impl Verify {
+    fn read(value: Option<&str>) -> Result<Verify> {
+        match value {
+            None | Some("confined") => Ok(Verify::Confined),
+            Some("on") => Ok(Verify::On),
+            Some("off") => Ok(Verify::Off),
+            Some(other) => Err(Hinted::error(
+                format!("`verify` is `{other}`"),
+                "write `confined`, `on` or `off`",
+            )),
+        }
+    }
+}
+
+/// `--batch-order`, checked.
+fn orders(value: Option<&str>) -> Result<bool> {
+    match value {
+        None | Some("given") => Ok(false),
+        Some("shuffle") => Ok(true),
+        Some(other) => Err(Hinted::error(
+            format!("`--batch-order` is `{other}`"),
+            "write `given`, the script's own order, or `shuffle`, several others",
+        )),
+    }
+}
+
 /// The settings of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -48,9 +85,13 @@ pub(crate) struct Settings {
     pub(crate) assume: Vec<String>,
     pub(crate) record: bool,
     /// Whether the command is run again to find what it needs.
-    pub(crate) verify: bool,
+    pub(crate) verify: Verify,
     /// Whether a shortened training is run, to see what comes after the first steps.
     pub(crate) whole: bool,
+    /// Whether the shortened training is run with other orders of batches, too.
+    pub(crate) orders: bool,
+    /// How the run is kept from leaving something behind, if it is.
+    pub(crate) confined: Option<Confined>,
     /// How the training is shortened, in a trial of that kind.
     pub(crate) short: Option<ShortForm>,
     /// Whether the recording is wanted after the report: by a page, or by a plan.
@@ -92,7 +133,7 @@ impl Settings {
         let record = merge.text("record", flags.record.clone(), name::RECORD, file.record);
         let record = switch("record", record.as_deref())?;
         let verify = merge.text("verify", flags.verify.clone(), name::VERIFY, file.verify);
-        let verify = switch("verify", verify.as_deref())?;
+        let verify = Verify::read(verify.as_deref())?;
         let whole = merge.text("whole", flags.whole.clone(), name::WHOLE_RUN, file.whole);
         let whole = switch("whole", whole.as_deref())?;
         let margin = merge.text("margin", flags.margin.clone(), name::MARGIN, file.margin);
@@ -109,6 +150,8 @@ impl Settings {
             record,
             verify,
             whole,
+            orders: orders(flags.batch_order.as_deref())?,
+            confined: None,
             short: None,
             keeps_source: flags.keeps_source,
             baseline,

@@ -7,18 +7,24 @@
 
 mod python_command;
 mod server;
+mod way;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 use contract::environment as name;
+use contract::files::UNCONFINED_FILE;
 use study::{Run, Verdict};
 
 pub(crate) use self::python_command::take_apart;
 use self::server::{Request, Server};
+use self::way::Way;
+pub(crate) use self::way::{Guard, speaks_of_refusal, was_refused};
 use crate::cache;
+use crate::confined::{By, SCRATCH};
 use crate::installed;
 use crate::jobs::{Jobs, Queue, Started};
 use crate::launch::{self, Launch};
@@ -42,6 +48,7 @@ pub(crate) struct Job {
     pub(crate) settings: Settings,
     /// Whether it must start in a process of its own.
     pub(crate) cold: bool,
+    pub(crate) guard: Guard,
     /// Its own empty folder; what it leaves stays there.
     pub(crate) folder: PathBuf,
 }
@@ -60,6 +67,9 @@ pub(crate) struct Trials {
     launch: Launch,
     server: Option<Server>,
     start: Option<Vec<String>>,
+    /// How the last trial was made that went through.
+    best: Mutex<Option<Way>>,
+    unconfined: Mutex<Option<String>>,
     /// What the warm process said and nobody understood, as a sentence.
     pub(crate) unread: Option<String>,
 }
@@ -74,12 +84,19 @@ impl Trials {
             let start = on_its_own(launch.command(&words.start, settings, &folder));
             Server::start(start, &installed::doorway().ok()?.join("_warm/server.py"), &words.rest)
         });
-        Ok(Trials { launch, server, start: apart.map(|words| words.start), unread: None })
+        let start = apart.map(|words| words.start);
+        let (best, unconfined) = (Mutex::new(None), Mutex::new(None));
+        Ok(Trials { launch, server, start, best, unconfined, unread: None })
     }
 
     /// Whether trials are forked from a warm process, or were before a signal ended it.
     pub(crate) fn is_warm(&self) -> bool {
         self.server.is_some() || self.start.is_some() && session::ending().is_some()
+    }
+
+    /// Why trials could not be confined on this machine, if they could not.
+    pub(crate) fn unconfined(&self) -> Option<String> {
+        locked(&self.unconfined).clone()
     }
 
     /// Runs all, and gives what came of them in the order given. `done` is called when one has ended.
@@ -89,7 +106,7 @@ impl Trials {
         jobs: &[&Job],
         done: impl FnMut(usize, &Run),
     ) -> Result<Vec<Run>> {
-        let waiting = (0..jobs.len()).map(|index| Attempt { index, cold: false }).collect();
+        let waiting = (0..jobs.len()).map(|index| Attempt { index, way: None }).collect();
         let mut queue = Attempts { waiting, runs: vec![None; jobs.len()], done };
         let work = |attempt: &Attempt, is: &Started| self.attempt(attempt, jobs[attempt.index], is);
         let result = scheduler.run(&mut queue, work);
@@ -100,27 +117,55 @@ impl Trials {
         result.map(|()| queue.runs.into_iter().flatten().collect())
     }
 
-    /// Warm if it can be; `None` if it has to be made again, in a process of its own.
-    fn attempt(&self, attempt: &Attempt, job: &Job, is: &Started) -> Result<Option<Run>> {
-        let read = |ended: Ended| outcome::read(&job.folder, &ended, &job.settings);
+    /// What came of a trial, or the way in which it has to be made again.
+    fn attempt(&self, attempt: &Attempt, job: &Job, is: &Started) -> Result<Came> {
         if let Some(signal) = session::ending() {
-            return Ok(Some(read(Ended::before_it_began(signal))));
+            let ended = Ended::before_it_began(signal);
+            return Ok(Came::Run(Box::new(outcome::read(&job.folder, &ended, &job.settings))));
         }
-        let server = self.server.as_ref().filter(|_| !attempt.cold);
-        let Some((server, request)) = server.zip(self.request(attempt.index, job)) else {
-            if job.settings.short.is_some() {
-                // Only a process that was forked can be kept from writing elsewhere before anything runs in it.
-                return Ok(Some(read(Ended::earlier(0.0, true))));
+        let way = attempt.way.unwrap_or_else(|| self.first_way(job));
+        let confined = way.confined(&job.guard);
+        let settings = Settings { confined, ..job.settings.clone() };
+        let job = &Job { settings, ..job.clone() };
+        clear(&job.folder)?;
+        let ended = match self.server.as_ref().filter(|_| way.start == By::Fork) {
+            Some(server) => self
+                .request(attempt.index, job)
+                .and_then(|request| server.run(&request, &job.settings, is)),
+            None => Some(self.run_cold(job, is)?),
+        };
+        let Some(ended) = ended else {
+            // The warm process is gone.
+            return Ok(Came::Again(Way { start: By::Launcher, ..way }));
+        };
+        let run = outcome::read(&job.folder, &ended, &job.settings);
+        if let Ok(why) = std::fs::read_to_string(job.folder.join(UNCONFINED_FILE)) {
+            locked(&self.unconfined).get_or_insert(why.trim().to_owned());
+            if job.guard.may_be_free {
+                return Ok(Came::Again(Way { is_free: true, ..way }));
             }
-            return Ok(Some(read(self.run_cold(job, is)?)));
-        };
-        let run = server.run(&request, &job.settings, is).map(read);
-        // What fails or hangs in a forked process might be the fork's doing.
-        let is_short = job.settings.short.is_some();
-        let is_answer = |run: &Run| {
-            is_short || !matches!(run.verdict, Verdict::ScriptFailed | Verdict::TimedOut)
-        };
-        Ok(run.filter(is_answer))
+            return Ok(Came::Run(Box::new(run)));
+        }
+        let has_failed = matches!(run.verdict, Verdict::ScriptFailed | Verdict::TimedOut);
+        match way.next(job, &run).filter(|_| has_failed) {
+            Some(next) => Ok(Came::Again(next)),
+            None => {
+                if !has_failed {
+                    *locked(&self.best) = Some(way);
+                }
+                Ok(Came::Run(Box::new(run)))
+            }
+        }
+    }
+
+    /// As the last trial that went through was made.
+    fn first_way(&self, job: &Job) -> Way {
+        let can_fork = self.server.is_some() && self.request(0, job).is_some();
+        let start = if can_fork { By::Fork } else { By::Launcher };
+        let cannot = locked(&self.unconfined).is_some();
+        let is_free = job.guard.may_be_free && cannot;
+        let sees_all = locked(&self.best).is_some_and(|best| best.sees_all);
+        Way { start, is_free, sees_all }
     }
 
     /// The trial as the warm process wants it; `None` if it must start cold.
@@ -155,16 +200,21 @@ impl Trials {
 
     /// In a process of its own.
     fn run_cold(&self, job: &Job, is: &Started) -> Result<Ended> {
-        clear(&job.folder)?;
         let streams = Streams::to_file(&job.folder.join(OUTPUT))?;
         launch::follow(&self.command(job), &job.settings, streams, is)
     }
 }
 
-/// A trial to be made, by its index.
+/// A trial to be made, by its index; without a way, in the best that is known.
 struct Attempt {
     index: usize,
-    cold: bool,
+    way: Option<Way>,
+}
+
+/// What came of an attempt.
+enum Came {
+    Run(Box<Run>),
+    Again(Way),
 }
 
 /// Trials in the order given, and those that are made again behind them.
@@ -176,19 +226,20 @@ struct Attempts<D> {
 
 impl<D: FnMut(usize, &Run)> Queue for Attempts<D> {
     type Job = Attempt;
-    type Answer = Result<Option<Run>>;
+    type Answer = Result<Came>;
 
     fn next(&mut self, _: &[&Attempt]) -> Option<Attempt> {
         self.waiting.pop_front()
     }
 
-    fn ended(&mut self, attempt: &Attempt, run: Result<Option<Run>>) -> Result<()> {
-        match run? {
-            Some(run) => {
-                (self.done)(attempt.index, &run);
-                self.runs[attempt.index] = Some(run);
+    fn ended(&mut self, attempt: &Attempt, came: Result<Came>) -> Result<()> {
+        let index = attempt.index;
+        match came? {
+            Came::Run(run) => {
+                (self.done)(index, &run);
+                self.runs[index] = Some(*run);
             }
-            None => self.waiting.push_back(Attempt { index: attempt.index, cold: true }),
+            Came::Again(way) => self.waiting.push_back(Attempt { index, way: Some(way) }),
         }
         Ok(())
     }
@@ -207,8 +258,16 @@ fn cannot_read(line: &str) -> String {
     format!("the warm process said what cannot be read (`{line}`): trials start Python anew")
 }
 
-/// What a first attempt left must not be taken for the second's.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a first attempt left must not be taken for the second's; nor may what it wrote.
 fn clear(folder: &Path) -> Result<()> {
+    let scratch = folder.join(SCRATCH);
+    if scratch.is_dir() {
+        std::fs::remove_dir_all(scratch)?;
+    }
     for entry in std::fs::read_dir(folder)?.flatten() {
         if entry.path().is_file() {
             std::fs::remove_file(entry.path())?;

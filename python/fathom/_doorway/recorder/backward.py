@@ -58,7 +58,8 @@ class Backward:
 
     def before_backward(self, roots, handles):
         nodes = list(dict.fromkeys(graph.root_nodes(roots)))
-        trained = [*self.recorder.names.trained(), *self.recorder.watch.leaves()]
+        watch = self.recorder.watch
+        trained = [*watch.optimizers.parameters(), *watch.leaves()]
         look = self.recorder.facts.convolution
         self.recorder.note_taker.begin_backward(nodes, trained, self.bounds(), handles, look)
 
@@ -67,11 +68,11 @@ class Backward:
         handles.clear()
         if self.party.is_over:
             return
-        names = self.recorder.names
-        leaves = self.recorder.watch.leaves()
+        names, watch = self.recorder.names, self.recorder.watch
+        leaves = watch.leaves()
         if leaves and not names.of_parameter:
             list(names.of_modules())  # finds names
-        trained = [*names.trained(names.own_optimizers()), *leaves]
+        trained = [*watch.optimizers.own_parameters(), *leaves]
         self.recorder.note_taker.gradients(trained, names.of_parameter)
 
     def note_living(self, with_holders):

@@ -13,6 +13,7 @@ from ..functions import PLAIN
 from ..graph import is_made
 from ..modules import steady
 from ..native import live_objects
+from ..optimizers import parameters_of
 from ..storages import elements, has_memory, shape_of
 
 # A set of tensors is a copy of the parameters if it has this share of their elements, shape by shape.
@@ -30,24 +31,18 @@ FACTORIES = {
 
 
 class Names:
-    def __init__(self, modules, optimizers, own_optimizers):
+    def __init__(self, modules, optimizers):
         self.modules = modules
-        self.optimizers = optimizers  # weakly held
-        self.own_optimizers = own_optimizers  # of this thread, if several train
+        self.optimizers = optimizers  # see optimizers.py
         self.of_parameter = {}  # id -> name
         self.caches = None  # see caches.py
 
     # -- what is where ----------------------------------------------------------------------------
 
-    def trained(self, optimizers=None):
-        """Parameters that an optimizer holds."""
-        optimizers = list(self.optimizers) if optimizers is None else optimizers
-        return [p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]]
-
     @steady
     def of_modules(self):
         """Parameters and buffers of every model."""
-        trained = {id(parameter) for parameter in self.trained()}
+        trained = {id(parameter) for parameter in self.optimizers.parameters()}
         roots = list(self.modules.living_roots())
         others = {id(root) for root, _ in roots if not is_empty(root) and not holds(root, trained)}
         originals = [signature(root) for root, _ in roots if id(root) not in others] if others else []
@@ -64,8 +59,8 @@ class Names:
 
     def of_optimizers(self):
         """Parameters that no module has, and the state of each parameter."""
-        for optimizer in self.own_optimizers():
-            for index, parameter in enumerate(p for group in optimizer.param_groups for p in group["params"]):
+        for optimizer in self.optimizers.own():
+            for index, parameter in enumerate(parameters_of([optimizer])):
                 name = self.of_parameter.setdefault(id(parameter), f"parameter {index}")
                 yield "weights", name, parameter
                 for key, tensor in held(optimizer.state.get(parameter, ())):
@@ -76,7 +71,7 @@ class Names:
                         yield "optimizer", key or str(parameter), tensor
 
     def of_gradients(self):
-        for parameter in self.trained(self.own_optimizers()):
+        for parameter in self.optimizers.own_parameters():
             gradient = parameter.grad
             if gradient is not None:
                 yield "gradients", f"gradient of {self.of_parameter.get(id(parameter), 'a parameter')}", gradient
@@ -84,7 +79,7 @@ class Names:
     @steady
     def of_copies(self, taken):
         """Tensors outside of modules that together are a copy of the parameters, such as an average's shadow."""
-        trained = {id(p): p for p in self.trained()}
+        trained = {id(p): p for p in self.optimizers.parameters()}
         originals = [root for root, _ in self.modules.living_roots() if holds(root, trained)]
         parameters = {**trained, **{id(p): p for root in originals for p in root.parameters()}}
         wanted = collections.defaultdict(list)
@@ -107,7 +102,7 @@ class Names:
         """Elements of parameters on the card or not, each counted once."""
         every = {id(p): p for root, _ in self.modules.living_roots() for p in root.parameters()}
         copies = {id(tensor) for category, _, tensor in self.of_modules() if category == "model_copies"}
-        every.update((id(p), p) for p in self.trained())
+        every.update((id(p), p) for p in self.optimizers.parameters())
         ours = [parameter for key, parameter in every.items() if key not in copies]
         trainable = sum(elements(p) for p in ours if p.requires_grad)
         total = sum(map(elements, ours))

@@ -41,7 +41,7 @@ class Recorder:
         self.pid = os.getpid()
         self.folder = folder
         self.modules = Modules()
-        self.names = Names(self.modules, watch.optimizers, watch.own_optimizers)
+        self.names = Names(self.modules, watch.optimizers)
         self.facts = Facts(self.modules)
         self.region = 0  # serial number at which the running phase began
         self.parameters = None  # their counts, taken at each optimizer's first step
@@ -153,7 +153,7 @@ class Recorder:
         self.drain()  # first: it tells which names are of allocations that are gone
         if is_early or self.note_taker.unnamed() > UNNAMED * allocated():
             # Tensors of a thread that trains at this moment must not be touched.
-            is_alone = len(self.watch.own_optimizers()) == len(self.watch.optimizers)
+            is_alone = self.watch.optimizers.are_own()
             self.note_everything(with_copies=is_early and is_alone)
 
     @guarded

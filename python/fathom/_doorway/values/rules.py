@@ -7,9 +7,10 @@ arguments, or one on the host that holds what is not known.
 import torch
 
 from .by_cpu import made_by_cpu
+from .stand_ins import StandIn, exact, whole
 from .tokens import as_tokens
 
-T = torch.Tensor
+T, F = torch.Tensor, torch.nn.functional
 
 # Seconds that numbers are worth which a function checks.
 NUMBERS = 0.5
@@ -39,6 +40,9 @@ PIECES = {getattr(owner, name) for owner in (torch, T) for name in ("chunk", "sp
 
 # Functions that draw a token from what a model says of each: whole numbers that they give are its numbers.
 DRAWS = {getattr(owner, name) for owner in (torch, T) for name in ("argmax", "multinomial", "topk", "max", "sort")}
+
+# Functions that make a tensor on the card of numbers alone: it is known.
+MAKERS = {torch.arange, torch.range}
 
 # Functions that read from the card whether something went well: it did.
 CHECKS = ("linalg_", "_linalg", "cholesky", "lu_", "svd", "eig", "qr", "lstsq", "inverse", "solve", "pinverse", "triangular",
@@ -124,6 +128,15 @@ def finite(values, func, args, kwargs):
     if isinstance(result, T) and result.is_cuda and values.ledger.is_unknown(result):
         is_true = func.__name__ == "isfinite"
         values.ledger.set_made(result, torch.full, tuple(result.shape), is_true, dtype=torch.bool)
+    return result
+
+
+def same(values, func, args, kwargs):
+    """`x == x` asks for numbers that are none."""
+    result = values.note(func, args, kwargs)
+    is_same = len(args) == 2 and args[0] is args[1] and not kwargs
+    if is_same and isinstance(result, T) and result.is_cuda and values.ledger.is_unknown(result):
+        values.ledger.set_made(result, torch.full, tuple(result.shape), func.__name__ in ("eq", "__eq__"), dtype=torch.bool)
     return result
 
 
@@ -227,6 +240,13 @@ def where(values, func, args, kwargs):
     if len(args) == 1 and not kwargs:
         return shaped(values, func, args, kwargs)
     return values.note(func, args, kwargs)
+
+
+def sized(values, func, args, kwargs):
+    """A size that the function itself makes of a number with a fraction."""
+    number = lambda one: float(whole(one.origins, exact(one))) if type(one) is StandIn else one  # noqa: E731
+    settle = lambda one: type(one)(map(number, one)) if type(one) in (list, tuple) else number(one)  # noqa: E731
+    return values.note(func, tuple(map(settle, args)), {name: settle(one) for name, one in kwargs.items()})
 
 
 def one_hot(values, func, args, kwargs):
@@ -347,6 +367,8 @@ def _table():
     add(compared, T.__contains__)
     for name in ("isnan", "isinf", "isfinite"):
         add(finite, *both(name))
+    for name in ("eq", "ne", "__eq__", "__ne__"):
+        add(same, *both(name))
     add(amp_check, getattr(torch, "_amp_foreach_non_finite_check_and_unscale_", None))
     for name in ("nonzero", "unique", "unique_consecutive", "argwhere", "combinations", "to_sparse", "to_sparse_csr",
                  "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "to_sparse_coo", "coalesce", "_coalesced_"):  # fmt: skip
@@ -365,7 +387,9 @@ def _table():
     for name in ("logical_not", "bitwise_not", "__invert__"):
         add(inverted, *both(name))
     add(where, torch.where)
-    add(one_hot, torch.nn.functional.one_hot)
+    add(sized, *MAKERS)
+    add(sized, *(getattr(torch._C._nn, name) for name in dir(torch._C._nn) if "upsample" in name))
+    add(one_hot, F.one_hot)
     add(repeat_interleave, *both("repeat_interleave"))
     for name in ("prod", "cumprod"):
         add(product, *both(name))

@@ -13,6 +13,8 @@ import math
 import os
 import sys
 
+from .texts import is_read_back
+
 # A whole number that is not known has no most: this one is past the bounds that scripts compare counts with.
 LARGE = 1 << 20
 
@@ -38,7 +40,20 @@ class Origin:
         return self.key[1] == "modelled"
 
 
-class StandIn(float):
+class Kind(type):
+    """Scripts ask `type(x) == float`, and look classes up in dictionaries: it is the same one. Only `is` sees another."""
+
+    def __eq__(cls, other):
+        return other is float or other is cls
+
+    def __ne__(cls, other):
+        return not cls == other
+
+    def __hash__(cls):
+        return hash(float)
+
+
+class StandIn(float, metaclass=Kind):
     """A number like any other, until somebody goes by it."""
 
     __slots__ = ("origins",)
@@ -60,7 +75,16 @@ class StandIn(float):
         return self
 
     def __hash__(self):
-        return float.__hash__(self)
+        """Whoever looks it up finds something, or nothing."""
+        return hash(float(LARGE)) if _noted(self.origins, "one") else float.__hash__(self)
+
+    def __repr__(self):
+        return float.__repr__(_for_text(self, sys._getframe(1)))
+
+    __str__ = __repr__
+
+    def __format__(self, form):
+        return float.__format__(_for_text(self, sys._getframe(1)), form)
 
     def __bool__(self):
         return truth(self.origins, float.__bool__(self))
@@ -71,6 +95,18 @@ class StandIn(float):
     def __float__(self):
         """An ordinary number, as NumPy makes of it: nobody sees what becomes of that."""
         return ordinary(self.origins, exact(self))
+
+    def __complex__(self):
+        return complex(float(self))
+
+    def __array_ufunc__(self, function, method, *given, **settings):
+        """NumPy's functions. A number of Python's own takes on the type of an array beside it, one of another class does
+        not: they get Python's own."""
+        number = exact if function.__name__ in ("isnan", "isinf", "isfinite") else float
+        given = [number(one) if type(one) is StandIn else one for one in given]
+        settings = {name: number(one) if type(one) is StandIn else one for name, one in settings.items()}
+        with sys.modules["numpy"].errstate(all="ignore"):  # 1 may be a number that it warns of
+            return getattr(function, method)(*given, **settings)
 
     def __round__(self, digits=None):
         rounded = float.__round__(self, digits)
@@ -113,24 +149,41 @@ def origins_of(*numbers):
 
 def _arithmetic(name):
     theirs = getattr(float, name)
+    is_division = name in ("__truediv__", "__floordiv__", "__mod__")
 
     def method(self, *others):
+        if _is_numpys(others):
+            return NotImplemented
         try:
             result = theirs(self, *others)
-        except Exception:
+        except ArithmeticError:
+            # A division by 0 is the script's. An unknown number is none that cannot be divided by, but in the other run.
+            origins = origins_of(self, *others)
+            is_script_s = is_division and type(others[0]) is not StandIn
+            if not is_script_s and truth(origins, True):
+                return StandIn(1.0, origins)
             # The script's own error, which Python's numbers raise if this one does not answer.
             if others and type(others[0]) is float:
                 return NotImplemented
             raise
+        if type(result) is complex:  # a root of less than nothing
+            return complex(ordinary(origins_of(self, *others), result.real), result.imag)
         return StandIn(result, origins_of(self, *others)) if type(result) is float else result
 
     return method
+
+
+def _is_numpys(others):
+    """NumPy's numbers give numbers of NumPy's, and are not followed."""
+    return others != () and type(others[0]).__module__ == "numpy"
 
 
 def _comparison(name):
     theirs = getattr(float, name)
 
     def method(self, other):
+        if _is_numpys((other,)):
+            return NotImplemented
         result = theirs(self, other)
         # It is finite, as a run that goes well has it, and the same as itself.
         if result is NotImplemented or self is other or isinstance(other, float) and not math.isfinite(other):
@@ -178,6 +231,14 @@ def ordinary(origins, found):
     return float(LARGE) if values.turns[key] % 2 == 0 else 1 / LARGE
 
 
+def _for_text(number, frame):
+    """What is written down is nobody's business, unless it is read back at once."""
+    try:
+        return ordinary(number.origins, exact(number)) if is_read_back(frame) else exact(number)
+    except Exception:
+        return exact(number)
+
+
 def _noted(origins, assumed):
     """Notes who goes by it; whether this is the run that tries something else."""
     with contextlib.suppress(Exception):
@@ -213,9 +274,18 @@ def is_writer(file):
 
 def stood_in(found, origin):
     """Such a number, or a list of them."""
+    _follow()
     if isinstance(found, list):
         return [stood_in(one, origin) for one in found]
     return StandIn(found, (origin,)) if type(found) is float else found
+
+
+@functools.cache
+def _follow():
+    """Functions of C are followed from the first such number on: a script that reads none does not pay for it."""
+    from .c_functions import follow
+
+    follow()
 
 
 # -- libraries that know numbers by their class ------------------------------------------------------------------

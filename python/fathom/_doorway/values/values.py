@@ -55,7 +55,7 @@ class Values(Decisions):
     def run_special(self, func, args, kwargs):
         """A function with a rule of its own; the others run in `functions.rs`."""
         if not self.ledger.concerns(args, kwargs):
-            return self.run(func, args, kwargs)
+            return (self.note if func in rules.MAKERS else self.run)(func, args, kwargs)
         return rules.SPECIAL[func](self, func, args, kwargs)
 
     def note(self, func, args, kwargs):

@@ -4,6 +4,8 @@ The last batch of a pass is the largest one that was found, where sizes vary: by
 when a large batch hurts.
 """
 
+import itertools
+import math
 import random
 import sys
 import time
@@ -16,7 +18,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from ... import contract
 from .. import border
 from ..card_memory import allocated
-from .sizes import Sizes
+from .sizes import Sizes, shapes
 
 LOADERS = border.Party("data loaders may not be shortened")
 
@@ -25,6 +27,10 @@ LOOKED_AT, SECONDS = 32, 3.0
 
 # Batches of a pass without gradients: enough to see whether each leaves something behind.
 EVALUATED = 4
+
+
+# Batches that are shuffled, and those whose sizes are noted.
+SHUFFLED, MOST_SIZES = 100_000, 1000
 
 
 class Known:
@@ -36,6 +42,7 @@ class Known:
         self.sizes = Sizes()
         self.is_evaluation = False
         self.given = self.passes = self.grows = 0
+        self.sizes_given = []  # where batches come in another order: the largest tensor of each
         self.was_largest_given = False
 
 
@@ -64,9 +71,27 @@ class Pass:
             self.known.grows = max(self.known.grows, min(grown)) if len(grown) > 1 and min(grown) > 0 else self.known.grows
 
 
+class Shuffled:
+    """Batches of a loader, by their items, in another order; of a sampler that never ends, the first ones."""
+
+    def __init__(self, theirs, seed):
+        self.theirs, self.seed = theirs, seed
+
+    def __iter__(self):
+        batches = iter(self.theirs)
+        first = list(itertools.islice(batches, SHUFFLED))
+        random.Random(self.seed).shuffle(first)
+        yield from first
+        yield from batches
+
+    def __len__(self):
+        return len(self.theirs)
+
+
 class Loaders:
-    def __init__(self, batches):
+    def __init__(self, batches, order=None):
         self.batches = batches
+        self.order = order  # a seed, if batches come in another order than the script's
         self.known = weakref.WeakKeyDictionary()  # by loader
         self.passes = weakref.WeakKeyDictionary()  # by iterator
         self.all = []  # what is known outlives its loader
@@ -76,6 +101,16 @@ class Loaders:
         LOADERS.instead(DataLoader, "__len__", self.length)
         LOADERS.instead(DataLoader, "__iter__", self.iterate)
         LOADERS.instead(_BaseDataLoaderIter, "__next__", self.give)
+        if self.order is not None:
+            theirs = DataLoader._index_sampler
+            border.exchange(DataLoader, "_index_sampler", property(lambda loader: self.sampler(theirs, loader)))
+
+    def sampler(self, theirs, loader):
+        """Epochs differ, as they do where a loader shuffles; an evaluation keeps its order."""
+        sampler, known = theirs.__get__(loader), self.known.get(loader)
+        if known is None or known.is_stream or not torch.is_grad_enabled():
+            return sampler
+        return Shuffled(sampler, self.order * 1000 + known.passes)
 
     def epochs(self):
         """Passes of the loader that trains, to their end; `None` if nothing was read from a loader."""
@@ -144,6 +179,8 @@ class Loaders:
                     raise
                 if known.is_stream:
                     known.sizes.look(batch)
+            if self.order is not None and len(known.sizes_given) < MOST_SIZES:
+                known.sizes_given.append(max(shapes(batch).values(), key=math.prod, default=()))
             now.given += 1
             known.given = max(known.given, now.given)
             return batch
@@ -154,7 +191,7 @@ class Loaders:
         """For the last place of a pass that would not come to it by itself."""
         known = now.known
         is_short = known.length is not None and known.length <= limit
-        if is_short or now.given != limit - 1 or known.sizes.batch is None or known.sizes.varying() is None:
+        if self.order is not None or is_short or now.given != limit - 1 or known.sizes.batch is None or known.sizes.varying() is None:
             return None
         batch = LOADERS.contain("the largest batch", known.sizes.copy)
         known.was_largest_given = batch is not None
@@ -176,6 +213,7 @@ def facts(known):
         smallest=list(smallest),
         largest=list(largest),
         was_largest_given=known.was_largest_given or (known.length is not None and known.given >= known.length),
+        sizes_given=[list(shape) for shape in known.sizes_given],
         grows_bytes=known.grows,
     )
 

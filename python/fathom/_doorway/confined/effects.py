@@ -1,5 +1,5 @@
-"""What a shortened training does to the world besides files: it reaches code that the plain run did not reach, such as one
-that uploads a model or switches a machine off. Such code finds no network and starts no programs.
+"""What a confined run does to the world besides files: it may come to code that uploads a model, hands in a job or switches
+a machine off. Such code finds no network and starts no programs.
 
 Connections are refused by the kernel as well, where it can. What the script does before its first step, the plain run has
 done before: programs that it starts until then are started.
@@ -10,6 +10,7 @@ import sys
 
 from .. import border
 from ..file_owner import is_library
+from ..sources import OF_THE_MACHINE, connected, unseen
 
 EFFECTS = border.Party("other programs may be started", passes=(PermissionError,))
 
@@ -29,15 +30,17 @@ class Effects:
 
     def hook(self, event, args):
         if event == "socket.connect" and isinstance(args[1], tuple) and not is_local(args[1][0]):
+            unseen(connected, *args)  # what it would have got is not known: such a trial is not remembered
             self.refuse(f"a connection to `{args[1][0]}`")
-        elif event in STARTS and self.is_new() and not is_by_library():
+        elif event in STARTS and self.is_new() and not is_by_library() and name_of(args[0]) not in OF_THE_MACHINE:
             self.refuse(f"the program `{name_of(args[0])}`")
 
     def shell(self, theirs):
         def call(command):
-            if not self.is_new() or is_by_library():
+            program = name_of(os.fsdecode(command).split()[0])
+            if not self.is_new() or is_by_library() or program in OF_THE_MACHINE:
                 return theirs(command)
-            self.note(f"the command `{name_of(str(command).split()[0])}`")
+            self.note(f"the command `{program}`")
             return 1 << 8  # it failed; few scripts ask
 
         return call
@@ -52,7 +55,7 @@ class Effects:
 
     def refuse(self, what):
         self.note(what)
-        raise border.of_script(PermissionError(f"a shortened training is not allowed {what}"))
+        raise border.of_script(PermissionError(f"a run that Fathom repeats is not allowed {what}"))
 
 
 def is_local(host):

@@ -1,4 +1,4 @@
-"""What a shortened training writes goes to the mirror, and it reads there what it wrote.
+"""What a confined run writes goes to the mirror, and it reads there what it wrote.
 
 This is for convenience: it lets a script go on that saves a checkpoint and looks for it later. That nothing of the user's
 is changed does not rest on it: the kernel refuses whatever is not covered here.
@@ -16,7 +16,7 @@ import torch
 from .. import border
 from ..import_hooks import when_imported
 
-FILES = border.Party("what the shortened training writes may be refused")
+FILES = border.Party("what a repeated run writes may be refused")
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -42,6 +42,8 @@ def install(mirror, temporary):
     FILES.instead(shutil, "rmtree", of_paths.removing_tree)
     FILES.instead(torch, "save", of_paths.saving)
     FILES.instead(torch, "load", of_paths.reading)
+    when_imported("sqlite3", FILES.callback(of_paths.for_sqlite))
+    when_imported("h5py", FILES.callback(of_paths.for_h5py))
     when_imported("safetensors", FILES.callback(of_paths.for_safetensors))
     when_imported("safetensors.torch", FILES.callback(of_paths.for_safetensors_torch))
     return opened
@@ -171,7 +173,7 @@ class Paths:
     def listing(self, theirs):
         def call(path=".", *args, **kwargs):
             place = self.place(path, kwargs)
-            if place is None or not self.is_mixed(place):
+            if place is None or not self.mirror.is_mixed(place):
                 return theirs(path, *args, **kwargs)
             names = self.mirror.names(place)
             return [os.fsencode(name) for name in names] if isinstance(path, bytes) else names
@@ -181,7 +183,7 @@ class Paths:
     def scanning(self, theirs):
         def call(path=".", *args, **kwargs):
             place = self.place(path, kwargs)
-            if place is None or not self.is_mixed(place):
+            if place is None or not self.mirror.is_mixed(place):
                 return theirs(path, *args, **kwargs)
             names, entries = self.mirror.names(place), {}
             with self.mirror.unmirrored():
@@ -193,11 +195,6 @@ class Paths:
 
         return call
 
-    def is_mixed(self, place):
-        """Whether a folder is not as it lies there; else it is listed as ever."""
-        with self.mirror.unmirrored():
-            return os.path.isdir(self.mirror.image(place)) or bool(self.mirror.gone)
-
     # -- libraries that open files below Python --------------------------------------------------------------------
 
     def saving(self, theirs):
@@ -206,6 +203,30 @@ class Paths:
             return theirs(obj, f if place is None else self.mirror.written_at(place, keeps=False), *args, **kwargs)
 
         return call
+
+    def for_sqlite(self, module):
+        def make(theirs):
+            def call(database, *args, **kwargs):
+                is_file = not kwargs.get("uri") and os.fsdecode(database) not in ("", ":memory:")
+                place = self.mirror.place(database) if is_file else None
+                return theirs(database if place is None else self.mirror.written_at(place, keeps=True), *args, **kwargs)
+
+            return call
+
+        FILES.instead_in([module, module.dbapi2], "connect", make)
+
+    def for_h5py(self, module):
+        def make(theirs):
+            def call(file, name, mode="r", *args, **kwargs):
+                place = self.mirror.place(name)
+                if place is not None:
+                    is_read = mode == "r"
+                    name = self.mirror.seen_at(place) if is_read else self.mirror.written_at(place, keeps=mode != "w")
+                return theirs(file, name, mode, *args, **kwargs)
+
+            return call
+
+        FILES.instead(module.File, "__init__", make)
 
     def for_safetensors(self, module):
         theirs = module.safe_open
@@ -254,7 +275,7 @@ class Pairs:
             if seen != old or not self.mirror.is_there(old):
                 return theirs(seen, where)
             if os.path.isdir(old):
-                raise border.of_script(PermissionError(f"a shortened training does not move the folder {old!r}"))
+                raise border.of_script(PermissionError(f"a run that Fathom repeats does not move the folder {old!r}"))
             with self.mirror.unmirrored():
                 shutil.copyfile(old, where)
             return self.mirror.remove(old)

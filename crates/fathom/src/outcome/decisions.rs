@@ -1,0 +1,92 @@
+//! What was decided by values that are not known, or modelled, in sentences.
+
+use contract::files::Process;
+use study::{Decision, Run};
+
+use super::files::decision;
+use crate::settings::ZERO;
+
+/// Places with a sentence of their own where values that are not known decide something.
+const PLACES: usize = 4;
+
+/// What was decided by values that are not known, or modelled.
+pub(super) fn add(run: &mut Run, process: &Process) {
+    let decisions = process.decisions.iter().map(decision);
+    (run.modelled, run.decisions) = decisions.partition(|decision| decision.why == "modelled");
+    run.warnings.extend(all_decided(&run.decisions));
+    run.notes.extend(can_be_said(run));
+    run.notes.extend(run.modelled.first().map(|first| modelled(first, run.modelled.len())));
+}
+
+/// What is unknown moves nothing: that is said once instead of line by line.
+pub(crate) fn settle(run: &mut Run) {
+    let said = all_decided(&run.decisions);
+    run.warnings.retain(|warning| !said.contains(warning));
+    let hint = can_be_said(run);
+    run.notes.retain(|note| Some(note) != hint.as_ref());
+    let Some(first) = run.decisions.first() else { return };
+    let others = and_elsewhere(run.decisions.len());
+    run.notes.push(format!(
+        "what {first}{others} gives is not known, and did not move the peak where the run was tried again, with other values"
+    ));
+}
+
+/// The places beside the first, which a sentence names.
+fn and_elsewhere(places: usize) -> String {
+    match places {
+        0 | 1 => String::new(),
+        2 => " and at one other place".to_owned(),
+        _ => format!(" and at {} other places", places - 1),
+    }
+}
+
+/// What was decided by weights that stand for others, as a sentence.
+fn modelled(first: &Decision, count: usize) -> String {
+    let others = and_elsewhere(count);
+    let with = "is computed with the weights of the first step, also in later ones (modelled)";
+    format!("what {first}{others} gives {with}")
+}
+
+/// What was decided without knowing: the first places each in a sentence, the others in one.
+fn all_decided(decisions: &[Decision]) -> Vec<String> {
+    let shown = if decisions.len() <= PLACES + 1 { decisions.len() } else { PLACES };
+    let mut said: Vec<String> = decisions.iter().take(shown).map(decided).collect();
+    if shown < decisions.len() {
+        let others = decisions.len() - shown;
+        said.push(format!("{others} other places do so too: `decisions` of --json has them all"));
+    }
+    said
+}
+
+/// What was decided without knowing, as a sentence.
+fn decided(decision: &Decision) -> String {
+    let below = match (&decision.place, &decision.library) {
+        (Some(_), Some((file, line))) => format!(" (in {file}:{line})"),
+        _ => String::new(),
+    };
+    let why = match decision.why.as_str() {
+        "dear" => "values that would take too long to compute",
+        _ => "values that are not known",
+    };
+    let assumed = match decision.assumed.as_str() {
+        "given" => "what --assume says",
+        "most" => "the most that they can give",
+        ZERO => "zero",
+        _ => "the least that they can give",
+    };
+    let times =
+        if decision.count == 1 { String::new() } else { format!(", {} times", decision.count) };
+    if matches!(decision.assumed.as_str(), "one" | "either") {
+        let goes = format!("{decision}{below} reads {why}, and the script goes by that{times}");
+        return format!("{goes}: 1 stands for the number behind it");
+    }
+    format!("{decision}{below} asks for {why}{times}: {assumed} was assumed")
+}
+
+/// What a user can do about the first place where something was assumed.
+fn can_be_said(run: &Run) -> Option<String> {
+    let open = run.decisions.iter().filter(|decision| decision.is_open());
+    let (file, line) = open.filter_map(|decision| decision.place.as_ref()).next()?;
+    let name = file.rsplit('/').next().unwrap_or(file);
+    Some(format!("if you know it: `--assume {name}:{line}=NUMBER` says what is found there"))
+}
