@@ -4,14 +4,15 @@ import contextlib
 import json
 import os
 import re
+import socket
 from pathlib import Path
 
 import pytest
 from conftest import PYTHON, sampled
 
-# Each run notes when it began and when it ended, in a file of its own.
+# Each run says when it began and when it ended.
 SCRIPT = """
-import os, sys, time
+import os, socket, sys, time
 began = time.time()
 import torch
 width = int(sys.argv[1]) if len(sys.argv) > 1 else 8
@@ -26,14 +27,32 @@ print("width", width, "rank", os.environ.get("RANK"))
 if os.environ.get("RANK") == "1":
     time.sleep(1)
     raise SystemExit("rank 1 gives up")
-os.makedirs(f"out/{os.getpid()}")
-open(f"out/{os.getpid()}/times", "w").write(f"{began} {time.time()}")
+# A trial may write no file here; a socket takes what it says.
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(f"{began} {time.time()}".encode(), "times")
 """
+
+
+class Project(type(Path())):
+    """A folder with the script, and with a socket on which runs that came to their end say when they ran."""
+
+    def begin(self):
+        self.mkdir(parents=True)
+        (self / "train.py").write_text(SCRIPT)
+        self.said, self.socket = [], socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(self / "times"))
+        self.socket.setblocking(False)
+        return self
+
+    def spans(self):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.said.append(tuple(map(float, self.socket.recv(100).split())))
+        return sorted(self.said)
 
 
 def at_once(folder):
     """The most runs at one time, of those that came to their end."""
-    spans = [tuple(map(float, path.read_text().split())) for path in (folder / "out").glob("*/times")]
+    spans = folder.spans()
     return max(sum(begin <= at < end for begin, end in spans) for at, _ in spans)
 
 
@@ -46,10 +65,7 @@ def without_times(text):
 @pytest.fixture
 def project(tmp_path):
     def make(name):
-        folder = tmp_path / name
-        (folder / "out").mkdir(parents=True)
-        (folder / "train.py").write_text(SCRIPT)
-        return folder
+        return Project(tmp_path / name).begin()
 
     return make
 
@@ -166,6 +182,6 @@ def test_memory_of_a_control_group_bounds_the_jobs(fathom, project, tmp_path):
     with limited(3 << 30) as enter:
         done = fathom.command(*words, "--", PYTHON, "train.py", cwd=folder, preexec_fn=enter, timeout=300)
     assert done.returncode == 0 and done.stdout.count("fits") == 4, done.stdout + done.stderr
-    spans = sorted(tuple(map(float, path.read_text().split())) for path in (folder / "out").glob("*/times"))
+    spans = folder.spans()
     assert all(spans[0][1] <= begin for begin, _ in spans[1:]), "the first is alone"
     assert at_once(folder) >= 2, "what it took is known by then"

@@ -136,7 +136,7 @@ def test_a_command_without_torch_is_itself(fathom):
     assert done.returncode == 0 and done.stdout.splitlines()[0] == "hello" and done.stderr == ""
     assert report["verdict"] == "fits" and report["peak"] is None and "did not use the GPU" in done.stdout
     report, done = fathom("sh", "-c", "exit 9")
-    assert (done.returncode, report["failure"]) == (3, "exit code 9")
+    assert (done.returncode, report["failure"]) == (3, "exit code 9, before it used the GPU; what it printed says why")
 
 
 def test_tools_work_with_the_phantom_loaded(fathom, tmp_path):

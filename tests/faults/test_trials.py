@@ -65,8 +65,10 @@ def test_a_search_for_the_largest_shows_what_it_has(case):
 
 
 def test_a_fit_shows_what_it_has(case):
-    case.start("fit", "--memory", "700MiB", command=[PYTHON, TRAINS, "--width", "128", "--hang-from", "13"])
-    assert until(lambda: (case.folder / "run-13").exists() and trials(case)[0] >= 11, 120), case.stderr
+    case.start("fit", "--memory", "700MiB", command=[PYTHON, TRAINS, "--width", "128", "--hang-if", "hang"])
+    assert until(lambda: trials(case)[0] >= 11, 120), case.stderr
+    (case.folder / "hang").touch()
+    assert until(lambda: trials(case)[1], 60), case.stderr
     case.kill(signal.SIGINT)
     assert case.wait() == 4, case.stderr
     answer = case.answer

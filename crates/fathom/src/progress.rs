@@ -9,6 +9,8 @@ const WIDTH: usize = 24;
 /// A bar on the standard error.
 pub(crate) struct Progress {
     shown: bool,
+    /// Whether there is a line to take away.
+    drawn: bool,
     begun: Instant,
     expected: usize,
     done: usize,
@@ -20,7 +22,7 @@ impl Progress {
     /// Shown on a terminal, unless the user wants it quiet.
     pub(crate) fn new(quiet: bool) -> Progress {
         let shown = !quiet && std::io::stderr().is_terminal();
-        Progress { shown, begun: Instant::now(), expected: 0, done: 0, doing: None }
+        Progress { shown, drawn: false, begun: Instant::now(), expected: 0, done: 0, doing: None }
     }
 
     /// So many trials more.
@@ -43,7 +45,7 @@ impl Progress {
 
     /// Leaves a clean line.
     pub(crate) fn clear(&mut self) {
-        if self.shown {
+        if std::mem::take(&mut self.drawn) {
             // A terminal that is gone needs no bar.
             let _ = write!(std::io::stderr(), "\r\x1b[2K");
         }
@@ -53,6 +55,7 @@ impl Progress {
         if !self.shown {
             return;
         }
+        self.drawn = true;
         let seconds = self.begun.elapsed().as_secs();
         if let Some(doing) = &self.doing {
             let line = format!("fathom: {doing} … {seconds} s");

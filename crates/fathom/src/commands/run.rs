@@ -64,15 +64,20 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
             try_other_ranks(&launch, arguments, &settings, world, (&mut run, &folder, ran))?;
             None
         }
-        None => {
-            let mut repeated = Again::new(&arguments.command, &settings, (&run, ran))?;
-            if let Some(short) = repeat(&mut repeated, &mut run, &settings, folder.path())? {
-                folder.replace_by(&short)?;
-                files = short;
+        None if says_more(&run, &settings) => {
+            match again(&arguments.command, &settings, ran, (&mut run, &folder)) {
+                Ok((repeated, short)) => {
+                    files = short.unwrap_or(files);
+                    Some(repeated)
+                }
+                // What the first run showed stands.
+                Err(error) => {
+                    run.notes.push(format!("the script was not run again: {error:#}"));
+                    None
+                }
             }
-            run.notes.extend(repeated.trouble());
-            Some(repeated)
         }
+        None => None,
     };
     run.keep_cards_that_are_certain();
     if let Some(anatomy) = run.anatomy() {
@@ -97,6 +102,34 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     Ok(outputs.finish(exit_code))
 }
 
+/// Whether the command is run again.
+fn says_more(run: &Run, settings: &Settings) -> bool {
+    bound::is_open(run, settings)
+        || whole::is_wanted(run, settings)
+        || verifies(settings) && run.failure.is_none()
+}
+
+fn verifies(settings: &Settings) -> bool {
+    settings.verify != Verify::Off && settings.record && session::ending().is_none()
+}
+
+/// Runs it again; the runs' files last as long as the first of the two that are given. The second is the folder of the run
+/// that is reported, if that is another one now.
+fn again(
+    command: &[String],
+    settings: &Settings,
+    ran: Window,
+    (run, folder): (&mut Run, &RunFolder),
+) -> Result<(Again, Option<PathBuf>)> {
+    let mut repeated = Again::new(command, settings, (run, ran))?;
+    let short = repeat(&mut repeated, run, settings, folder.path())?;
+    if let Some(short) = &short {
+        folder.replace_by(short)?;
+    }
+    run.notes.extend(repeated.trouble());
+    Ok((repeated, short))
+}
+
 /// Runs the command again, in as many ways as say more: with other values, as a shortened training, on other sizes. If the
 /// report is about another run than the first, the folder of that one's files is given.
 fn repeat(
@@ -113,7 +146,7 @@ fn repeat(
         true => whole::see(again, run, plain)?,
         false => None,
     };
-    if settings.verify != Verify::Off && settings.record && session::ending().is_none() {
+    if verifies(settings) {
         again.add_to(run)?;
     }
     Ok(short)

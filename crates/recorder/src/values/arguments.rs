@@ -3,7 +3,8 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyNone, PySlice, PyString, PyTuple, PyType,
+    PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyNone, PyRange, PySlice, PyString, PyTuple,
+    PyType,
 };
 
 use crate::tensors::Tensors;
@@ -154,7 +155,11 @@ impl Kinds {
         if value.is_instance(self.generator.bind(py))? {
             return Ok(Some(Argument::Generator));
         }
-        if value.is_instance_of::<PyComplex>() {
+        // Python's own classes stand for types (`dtype=int`); none of these changes.
+        if value.is_instance_of::<PyComplex>()
+            || value.is_instance_of::<PyRange>()
+            || is_class_of_numbers(value)
+        {
             return keep();
         }
         self.numpys(value)
@@ -174,6 +179,18 @@ impl Kinds {
         }
         Ok(Some(Argument::Constant(value.call_method0(intern!(py, "copy"))?.unbind())))
     }
+}
+
+/// `int`, `float`, `bool` and `complex` themselves.
+fn is_class_of_numbers(value: &Bound<'_, PyAny>) -> bool {
+    let py = value.py();
+    let classes = [
+        py.get_type::<PyInt>(),
+        py.get_type::<PyFloat>(),
+        py.get_type::<PyBool>(),
+        py.get_type::<PyComplex>(),
+    ];
+    classes.iter().any(|class| value.is(class))
 }
 
 fn py_tuple(py: Python<'_>) -> &Bound<'_, PyType> {
