@@ -17,7 +17,7 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
 # Three workers on two cores: some tests wait for what sleeps.
-PYTEST := $(VENV)/bin/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST := $(VENV)/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 FATHOM := target/release/fathom
 IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0

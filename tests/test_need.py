@@ -144,3 +144,24 @@ def test_what_does_not_fit_says_what_it_would_need(fathom):
     # Without the second run nothing is said that is not known.
     report, done = fathom(*words, flags=("--gpu", "rtx3090", "--memory", memory, "--verify", "off"))
     assert "beyond" not in report and re.match(r"DOES NOT FIT  NVIDIA GeForce RTX 3090 with .* ran out of memory", head(report))
+
+
+CATCHES = """
+import torch
+for _ in range(3):
+    try:
+        torch.ones(1 << 20, device="cuda")
+    except RuntimeError:
+        print("caught")
+"""
+
+
+def test_a_script_that_catches_everything_still_needs_its_context(fathom):
+    report, done = fathom(PYTHON, "-c", CATCHES, flags=("--gpu", "rtx3090"), env=ON)
+    assert "caught" not in done.stdout and report["need"]["bytes"] > 256 << 20, done.stdout
+
+
+def test_a_script_that_goes_on_with_less_is_said_to(fathom):
+    """As `find_executable_batch_size` of accelerate does."""
+    _, done = fathom.code(ADAPTS, env=ON)
+    assert "catches out-of-memory errors and goes on with less" in done.stdout, done.stdout

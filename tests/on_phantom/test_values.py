@@ -681,3 +681,11 @@ def test_a_part_of_host_memory_gets_the_values_and_the_rest_stays(write, count, 
     write(wanted, given)
     write(host, given.cuda())
     assert torch.equal(host, wanted) and border.faults == before
+
+
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_python_s_own_classes_are_types(kind):
+    """As DeepSpeed makes numbers that all ranks compare."""
+    assert torch.tensor([14, 0, 1], dtype=kind, device="cuda").cpu().tolist() == [kind(14), kind(0), kind(1)]
+    assert torch.ones(2, dtype=kind, device="cuda").cpu().tolist() == [kind(1)] * 2
+    assert torch.tensor(range(3), device="cuda").tolist() == [0, 1, 2]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use gpus::Card;
+use recording::Category;
 use study::need::{FLUSHES, Tried, search};
 use study::{Beyond, Fit, FitsOn, Most, Need, Run, Verdict};
 
@@ -31,6 +32,20 @@ fn forget_settings(run: &mut Run) {
     }
 }
 
+/// Whether a script that ran out of memory caught it and came to less: not to a step or to an allocation that it had.
+fn comes_short(run: &Run, first: &Run) -> bool {
+    first.caught < run.caught && (run.steps < first.steps || run.anatomy().is_none())
+}
+
+/// Whether it caught it and went on with less, as with a smaller batch. PyTorch's own fallbacks change work areas alone.
+fn holds_less(run: &Run, first: &Run) -> bool {
+    let held = |run: &Run| {
+        let peak = run.anatomy().map(|anatomy| &anatomy.allocated_peak);
+        peak.map_or(0, |peak| peak.allocated - peak.categories.of(Category::Workspace))
+    };
+    first.caught < run.caught && held(run) < held(first) / 100 * 99
+}
+
 /// The same command, as often as it takes.
 pub(crate) struct Again {
     runner: OnPhantom,
@@ -38,6 +53,8 @@ pub(crate) struct Again {
     settings: Settings,
     /// Why a run of the same failed that should not have.
     trouble: Option<String>,
+    /// Whether the script caught an out-of-memory error on a smaller GPU and went on with less.
+    goes_on_with_less: bool,
 }
 
 impl Again {
@@ -57,7 +74,7 @@ impl Again {
         let runner = OnPhantom::new(command, Vec::new(), cards, settings.clone(), true, progress)?;
         let may_be_free = settings.verify == Verify::On;
         let runner = runner.guarded(Guard { may_be_free, repeats: Some(ran) });
-        Ok(Again { runner, card, settings, trouble: None })
+        Ok(Again { runner, card, settings, trouble: None, goes_on_with_less: false })
     }
 
     /// The settings of its runs.
@@ -111,8 +128,15 @@ impl Again {
         one.context("a trial gave no answer")
     }
 
+    /// What the reader should know about these runs.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let with_less = "on a smaller GPU the script catches out-of-memory errors and goes on with less; the need \
+                         is that of such a run";
+        self.trouble().into_iter().chain(self.goes_on_with_less.then(|| with_less.to_owned()))
+    }
+
     /// Why the command was not run again as it was wanted, if it was not.
-    pub(crate) fn trouble(&self) -> Option<String> {
+    fn trouble(&self) -> Option<String> {
         let cure = "`--verify on` runs it all the same, and what it writes, it writes again";
         match (self.runner.unconfined(), &self.trouble) {
             _ if session::ending().is_some() => {
@@ -151,7 +175,7 @@ impl Again {
     fn need_of(&mut self, run: &Run) -> Result<Option<Need>> {
         let Some(peak) = &run.peak else { return Ok(None) };
         let Some(floor) = self.own_floor(run) else { return Ok(None) };
-        let need = search(floor, peak.device_bytes, |sizes| self.try_both(sizes))?;
+        let need = search(floor, peak.device_bytes, |sizes| self.try_both(sizes, run))?;
         Ok(Some(need))
     }
 
@@ -160,12 +184,13 @@ impl Again {
         run.floor_bytes.map(|floor| floor.saturating_sub(self.card.used_bytes))
     }
 
-    fn try_both(&mut self, sizes: [u64; 2]) -> Result<[Tried; 2]> {
+    fn try_both(&mut self, sizes: [u64; 2], first: &Run) -> Result<[Tried; 2]> {
         let runs = self.run_at(&sizes)?;
+        let goes_through = |run: &Run| {
+            run.verdict == Verdict::Fits && run.flushes <= FLUSHES && !comes_short(run, first)
+        };
         let tried = |index: usize| match runs.get(index) {
-            Some(run) if run.verdict == Verdict::Fits && run.flushes <= FLUSHES => {
-                Tried::Went { floor: self.own_floor(run) }
-            }
+            Some(run) if goes_through(run) => Tried::Went { floor: self.own_floor(run) },
             Some(run) if run.verdict == Verdict::Fits || run.out_of_memory.is_some() => {
                 Tried::RanOut
             }
@@ -176,6 +201,8 @@ impl Again {
             |run: &&Run| matches!(run.verdict, Verdict::ScriptFailed | Verdict::TimedOut);
         let trouble = runs.iter().find(has_failed).and_then(|run| run.failure.clone());
         self.trouble = self.trouble.take().or(trouble);
+        self.goes_on_with_less |=
+            runs.iter().any(|run| goes_through(run) && holds_less(run, first));
         Ok(both)
     }
 
@@ -211,7 +238,8 @@ impl Again {
         self.runner.say(format!("running on {} GPUs near to the need", near.len()));
         for (card, tried) in near.iter().zip(self.runner.run_on(&near)?) {
             run.fits_on.retain(|other| other.name != card.name);
-            if tried.verdict == Verdict::Fits && tried.has_kernels != Some(false) {
+            let is_same = tried.verdict == Verdict::Fits && !comes_short(&tried, run);
+            if is_same && tried.has_kernels != Some(false) {
                 let (name, memory_bytes) = (card.name.to_owned(), card.memory_bytes);
                 run.fits_on.push(FitsOn { name, memory_bytes, known: Fit::Run });
             }

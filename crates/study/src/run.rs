@@ -268,6 +268,8 @@ pub struct Run {
     pub steps: u64,
     /// How often PyTorch emptied its cache for want of room in the last step.
     pub flushes: u64,
+    /// How often a request could not be met, and the script or PyTorch itself went on.
+    pub caught: u64,
     /// Whether the run was stopped after the wanted steps.
     pub stopped: bool,
     /// From start to end of the command.

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use report::Palette;
 use report::check::Check;
-use study::{Judgement, Run};
+use study::{Judgement, Run, Verdict};
 
 use super::cards;
 use crate::bound;
@@ -106,7 +106,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
 fn says_more(run: &Run, settings: &Settings) -> bool {
     bound::is_open(run, settings)
         || whole::is_wanted(run, settings)
-        || verifies(settings) && run.failure.is_none()
+        || verifies(settings) && has_answer(run)
+}
+
+fn has_answer(run: &Run) -> bool {
+    matches!(run.verdict, Verdict::Fits | Verdict::Grew | Verdict::DoesNotFit)
 }
 
 fn verifies(settings: &Settings) -> bool {
@@ -126,7 +130,7 @@ fn again(
     if let Some(short) = &short {
         folder.replace_by(short)?;
     }
-    run.notes.extend(repeated.trouble());
+    run.notes.extend(repeated.notes());
     Ok((repeated, short))
 }
 

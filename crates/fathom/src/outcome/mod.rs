@@ -66,6 +66,7 @@ pub(crate) fn read(folder: &Path, ended: &Ended, settings: &Settings) -> Run {
         workspaces: Vec::new(),
         steps: all.iter().filter_map(Seen::steps).max().unwrap_or(0),
         flushes: process.map_or(0, flushes),
+        caught: process.map_or(0, |process| process.refusal_count),
         stopped,
         wall_seconds: ended.seconds,
         fits_on: Vec::new(),
