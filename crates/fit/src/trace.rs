@@ -59,6 +59,9 @@ pub fn follows(sizes: &[(i64, u64)]) -> Follows {
 pub fn made_of(size: u64, seen: &[Seen]) -> String {
     let mut parts: Vec<String> = Vec::new();
     let (mut above, mut below): (u64, u64) = (1, 1);
+    // The largest first, as people write a product.
+    let mut seen: Vec<&Seen> = seen.iter().collect();
+    seen.sort_by_key(|one| std::cmp::Reverse(one.sizes.first().map_or(0, |row| row.0)));
     for Seen { knob, sizes } in seen {
         let Some(&(value, _)) = sizes.first() else { continue };
         match follows(sizes) {

@@ -37,7 +37,7 @@ pub struct Gain {
     /// What the run takes of the GPU without and with it, context included.
     pub before_bytes: u64,
     pub after_bytes: u64,
-    /// Whether it fits then; `None` without a GPU to fit.
+    /// Whether it fits then; `None` without a GPU to fit, and where it fits without it.
     pub fits: Option<bool>,
 }
 
@@ -83,8 +83,8 @@ impl Answer {
 impl Gain {
     fn markdown(&self) -> String {
         let fits = match self.fits {
-            Some(true) => ", and the run fits",
-            Some(false) => ", which is not enough alone",
+            Some(true) => ", and fits",
+            Some(false) => ", which is not enough by itself",
             None => "",
         };
         format!(

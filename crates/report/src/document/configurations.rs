@@ -41,7 +41,10 @@ pub struct Edit {
 impl Configuration {
     /// `None` without cards.
     pub(super) fn section(all: &[Configuration]) -> Option<String> {
-        (!all.is_empty()).then(|| {
+        // One GPU that it fits is the answer already.
+        let says_more = 1 < all.len()
+            || all.iter().any(|one| !one.settings.is_empty() || one.as_it_is != "fits");
+        says_more.then(|| {
             let each: Vec<String> = all.iter().map(Configuration::markdown).collect();
             format!(
                 "## Configurations\n\nWhat fits each GPU; every row was run on it.\n\n{}",

@@ -38,11 +38,13 @@ pub struct Point {
     pub reserved_bytes: u64,
     /// With the context.
     pub device_bytes: u64,
+    /// Of what is allocated: scratch memory of libraries, which choose it by what is free.
+    pub scratch_bytes: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Growth {
-    /// `None`: the whole peak.
+    /// `None`: the whole peak but for scratch memory, which libraries choose by what is free.
     pub cause: Option<String>,
     /// Of the peak at the largest value, from 0 to 1.
     pub share: f64,
@@ -57,7 +59,10 @@ impl Scaling {
             return None;
         }
         let mut text = "## Scaling\n\nEach row is a run without a limit of memory, with this setting changed alone.\n\n".to_owned();
-        self.knobs.iter().for_each(|knob| text += &knob.markdown());
+        let (long, short): (Vec<&Knob>, Vec<&Knob>) =
+            self.knobs.iter().partition(|knob| 2 < knob.points.len());
+        long.iter().for_each(|knob| text += &knob.markdown());
+        text += &others(&short);
         if !self.idle.is_empty() {
             let named: Vec<String> = self.idle.iter().map(|name| code(name)).collect();
             text += &format!("The peak stays the same with: {}.\n\n", named.join(", "));
@@ -84,17 +89,29 @@ impl Knob {
             };
             match point.outcome {
                 "fits" | "fits_if" => {
-                    let sizes = [point.allocated_bytes, point.reserved_bytes, point.device_bytes];
+                    let sizes = [
+                        point.allocated_bytes,
+                        point.scratch_bytes,
+                        point.reserved_bytes,
+                        point.device_bytes,
+                    ];
                     std::iter::once(value).chain(sizes.map(bytes::text)).collect()
                 }
-                other => vec![value, other.replace('_', " "), String::new(), String::new()],
+                other => {
+                    let mut row = vec![value, other.replace('_', " ")];
+                    row.resize(5, String::new());
+                    row
+                }
             }
         };
         let rows: Vec<Vec<String>> = self.points.iter().map(row).collect();
-        text +=
-            &table(&[&plain(&self.name), "allocated:", "reserved:", "with the context:"], &rows);
+        text += &table(
+            &[&plain(&self.name), "allocated:", "of it scratch:", "reserved:", "with the context:"],
+            &rows,
+        );
         let growth = |row: &Growth| {
-            let name = row.cause.as_deref().map_or("the peak".to_owned(), plain);
+            let name =
+                row.cause.as_deref().map_or("the peak without scratch memory".to_owned(), plain);
             let share = format!("{:.0} %", 100.0 * row.share);
             vec![name, share, exponent(row.exponent), law(row.exponent).to_owned()]
         };
@@ -108,6 +125,26 @@ impl Knob {
             );
         }
         text
+    }
+}
+
+/// Settings with one value beside their own, each in one row.
+fn others(knobs: &[&Knob]) -> String {
+    let rows = knobs.iter().flat_map(|knob| {
+        let tried = knob.points.iter().filter(|point| point.value != knob.current);
+        tried.map(|point| {
+            let setting = format!("{} {} instead of {}", knob.name, point.value, knob.current);
+            let sizes = [point.allocated_bytes, point.reserved_bytes, point.scratch_bytes];
+            std::iter::once(plain(&setting)).chain(sizes.map(bytes::text)).collect()
+        })
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    match rows.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Other settings, at one value each:\n\n{}",
+            table(&["setting", "allocated:", "reserved:", "of it scratch:"], &rows)
+        ),
     }
 }
 

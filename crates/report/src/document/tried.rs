@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::bytes;
-use crate::markup::{plain, table};
+use crate::markup::{code, plain, table};
 use crate::sections::columns::share;
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -79,7 +79,8 @@ impl Tried {
             more => format!("+{}", share(more, before)),
         };
         let sizes = [remedy.allocated_bytes, remedy.reserved_bytes].map(bytes::text);
-        let mut row = vec![plain(&remedy.name), plain(&remedy.what)];
+        let what = if remedy.time.is_some() { code(&remedy.what) } else { plain(&remedy.what) };
+        let mut row = vec![plain(&remedy.name), what];
         row.extend(sizes);
         row.push(change);
         row.push(remedy.time.map_or(String::new(), |time| format!("× {time:.2}")));

@@ -117,7 +117,10 @@ impl Why {
         if !self.alibis.is_empty() {
             text += "What is **not** the cause:\n\n";
             let row = |alibi: &Alibi| {
-                let of = format!("{} of {}", share(alibi.bytes, whole(alibi.of)), alibi.of);
+                let of = match alibi.bytes {
+                    0 => String::new(),
+                    bytes => format!("{} of {}", share(bytes, whole(alibi.of)), alibi.of),
+                };
                 let size =
                     if alibi.bytes == 0 { "none".to_owned() } else { bytes::text(alibi.bytes) };
                 vec![alibi.name.clone(), size, of]
@@ -146,29 +149,35 @@ impl Why {
     }
 }
 
+/// Suspects that are categories of the peak: their bytes are those of the anatomy.
+const HELD: [(&str, Category); 5] = [
+    ("parameters", Category::Weights),
+    ("gradients", Category::Gradients),
+    ("optimizer state", Category::Optimizer),
+    ("inputs", Category::Inputs),
+    ("extra copies of the model (EMA, teacher)", Category::ModelCopies),
+];
+
 /// The usual suspects with little of the peak, the largest first.
 fn alibis(run: &Run, allocated: u64) -> Vec<Alibi> {
     let Some(anatomy) = run.anatomy().filter(|anatomy| anatomy.has_names) else {
         return Vec::new();
     };
-    let suspects = run.suspects().iter().map(|suspect| Alibi {
-        name: suspect.name.to_owned(),
-        bytes: suspect.bytes,
-        of: if suspect.of == Whole::Reserved { "reserved" } else { "allocated" },
+    let is_held = |name: &str| HELD.iter().any(|row| row.0 == name);
+    let others = run.suspects().iter().filter(|suspect| !is_held(suspect.name)).map(|it| Alibi {
+        name: it.name.to_owned(),
+        bytes: it.bytes,
+        of: if it.of == Whole::Reserved { "reserved" } else { "allocated" },
     });
     let held = &anatomy.allocated_peak.categories;
-    let more = [
-        ("gradients", Category::Gradients),
-        ("extra copies of the model (EMA, teacher)", Category::ModelCopies),
-    ];
-    let more = more.into_iter().map(|(name, category)| Alibi {
+    let held = HELD.into_iter().map(|(name, category)| Alibi {
         name: name.to_owned(),
         bytes: held.of(category),
         of: "allocated",
     });
-    let more =
-        more.filter(|it| u128::from(it.bytes) * 100 < u128::from(allocated) * u128::from(ALIBI));
-    let mut all: Vec<Alibi> = suspects.chain(more).collect();
+    let is_small =
+        |it: &Alibi| u128::from(it.bytes) * 100 < u128::from(allocated) * u128::from(ALIBI);
+    let mut all: Vec<Alibi> = others.chain(held.filter(is_small)).collect();
     all.sort_by_key(|alibi| std::cmp::Reverse(alibi.bytes));
     all
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use fit::plan::{Bench, Plan, Speeds, Wish};
 use fit::{Knob, Lever, Measured, Outcome};
 use gpus::Card;
+use recording::Category;
 use report::document::Document;
 use study::{Run, Source};
 
@@ -44,6 +45,19 @@ pub(super) struct Trial {
     pub(super) causes: BTreeMap<&'static str, u64>,
     /// Every large tensor that it made, whenever.
     pub(super) tensors: Vec<Alike>,
+    scratch: u64,
+}
+
+impl Trial {
+    /// Scratch memory of libraries at the peak.
+    pub(super) fn scratch(&self) -> u64 {
+        self.scratch
+    }
+
+    /// Libraries choose their scratch memory by what is free: growth is that of all else.
+    pub(super) fn without_scratch(&self) -> u64 {
+        self.peaks.allocated.saturating_sub(self.scratch)
+    }
 }
 
 impl Lab {
@@ -138,5 +152,6 @@ fn of(measured: Measured, run: &Run) -> Trial {
         peaks: measured.peaks,
         causes: run.anatomy().map(diagnose::bytes_by_cause).unwrap_or_default(),
         tensors,
+        scratch: run.anatomy().map_or(0, |it| it.allocated_peak.categories.of(Category::Workspace)),
     }
 }

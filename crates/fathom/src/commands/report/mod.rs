@@ -106,9 +106,14 @@ fn fill(
     let mut lab = Lab::new(arguments, &found, subject.card())?;
     if let Some(other) = other {
         say("the other command");
-        let second = Subject::measure(&other, arguments, None)?;
+        let second = Subject::measure(&other, arguments, cards.first())?;
         let commands = [document.command.clone(), other.join(" ")];
         document.compared = Compared::of(commands, [subject.whole(), second.whole()]);
+    }
+    if found.is_empty() {
+        let hint = "No setting was varied: none was found in flags, config files and defaults of the script's parser. `--vary` with \
+                    `--set` names one.";
+        document.known.not_seen.push(hint.to_owned());
     }
     if !is_over() {
         say("how the peak grows with the settings");

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use fit::plan::{Answer, Plan, search, survey};
-use fit::{Label, Lever, Outcome};
+use fit::{Label, Lever};
 use report::document::{Document, Gain, Remedy, Tried};
 use study::Verdict;
 
@@ -11,10 +11,13 @@ use super::lab::Lab;
 use super::subject::Subject;
 
 /// What people try besides, though it cannot lower a peak.
-const ASKED: [&str; 2] = ["empty_cache", "gc.collect"];
+const ASKED: [&str; 1] = ["empty_cache"];
 
 /// A change that brings less is not worth being the one.
 const WORTH: f64 = 0.05;
+
+/// A change that brings so much is preferred to a stronger one that changes more.
+const MUCH: f64 = 0.15;
 
 /// Time of a step beyond which a cheaper change is preferred.
 const SLOW: f64 = 1.6;
@@ -112,7 +115,7 @@ fn choose(document: &mut Document, subject: &Subject, lab: &mut Lab, answer: Ans
         None => (best(&answer).cloned(), answer.baseline.clone()),
     };
     let Some(plan) = plan else { return Ok(()) };
-    let fits = subject.run.card.as_ref().map(|_| plan.outcome.fits());
+    let fits = is_short.then(|| plan.outcome.fits());
     let changed = change::of(lab, &plan, &baseline.peaks);
     document.answer.gain = Some(Gain {
         what: changed.what.clone(),
@@ -125,17 +128,15 @@ fn choose(document: &mut Document, subject: &Subject, lab: &mut Lab, answer: Ans
     Ok(())
 }
 
-/// The lowest peak of those that compute the same and are not slow; else of those that round otherwise.
+/// Of those that bring much the mildest, and of these the one with the lowest peak; if none brings much, the one that brings
+/// most. None of them is slow, and none trains something else.
 fn best(answer: &Answer) -> Option<&Plan> {
     let before = answer.baseline.peaks.reserved as f64;
-    let helps = |plan: &&Plan| {
-        (plan.peaks.reserved as f64) < before * (1.0 - WORTH) && plan.outcome != Outcome::NotRun
-    };
-    let lowest = |least: fn(&Plan) -> bool| {
-        let some = answer.plans.iter().filter(helps).filter(|plan| least(plan));
-        some.min_by_key(|plan| plan.peaks.reserved)
-    };
-    lowest(|plan| plan.label <= Label::NumericallyEqual && plan.cost_ratio <= SLOW)
-        .or_else(|| lowest(|plan| plan.label <= Label::ChangesNumerics && plan.cost_ratio <= SLOW))
-        .or_else(|| lowest(|plan| plan.label <= Label::ChangesStatistics))
+    let gain = |plan: &&Plan| 1.0 - plan.peaks.reserved as f64 / before;
+    let is_mild = |plan: &&Plan| plan.label <= Label::ChangesStatistics && plan.cost_ratio <= SLOW;
+    let open = || answer.plans.iter().filter(is_mild);
+    let much = open().filter(|plan| MUCH <= gain(plan));
+    much.min_by_key(|plan| (plan.label.max(Label::NumericallyEqual), plan.peaks.reserved)).or_else(
+        || open().filter(|plan| WORTH <= gain(plan)).min_by_key(|plan| plan.peaks.reserved),
+    )
 }

@@ -14,7 +14,7 @@ use super::lab::{Lab, Trial};
 use super::subject::Subject;
 
 /// Settings with more values than one beside their own, the strongest.
-const LONG: usize = 3;
+const LONG: usize = 4;
 
 /// Less than this part of the peak is no change.
 const STILL: f64 = 0.002;
@@ -31,6 +31,19 @@ struct Line<'a> {
     trials: Vec<(String, Trial)>,
 }
 
+impl Line<'_> {
+    /// The most that it changed the peak, as a part of it.
+    fn effect(&self, base: &Trial) -> f64 {
+        self.trials.iter().map(|(_, trial)| moved(trial, base)).fold(0.0, f64::max)
+    }
+
+    /// Where it stands among others: a batch before what moves as much, since it is the first that people change.
+    fn weight(&self, base: &Trial) -> u64 {
+        let batch = if self.found.knob.name.to_lowercase().contains("batch") { 1.5 } else { 1.0 };
+        (self.effect(base) * batch * 1e6) as u64
+    }
+}
+
 /// Varies each setting alone.
 pub(super) fn add(
     document: &mut Document,
@@ -40,16 +53,11 @@ pub(super) fn add(
 ) -> Result<()> {
     let Some(base) = lab.record(&[Vec::new()])?.pop() else { return Ok(()) };
     let mut lines = first_trials(lab, found)?;
-    let effect = |line: &Line<'_>| {
-        line.trials.iter().map(|(_, trial)| moved(trial, &base)).fold(0.0, f64::max)
-    };
-    lines.sort_by_key(|line| Reverse((effect(line) * 1e6) as u64));
-    for line in lines
-        .iter_mut()
-        .filter(|line| line.found.wanted.is_empty() && line.found.number().is_some())
-        .take(LONG)
-    {
-        if STILL <= line.trials.iter().map(|(_, trial)| moved(trial, &base)).fold(0.0, f64::max) {
+    lines.sort_by_key(|line| Reverse(line.weight(&base)));
+    let is_open =
+        |line: &&mut Line<'_>| line.found.wanted.is_empty() && line.found.number().is_some();
+    for line in lines.iter_mut().filter(is_open).take(LONG) {
+        if STILL <= line.effect(&base) {
             more_trials(lab, line)?;
         }
     }
@@ -61,10 +69,10 @@ pub(super) fn add(
             }
             _ if line.found.flipped().is_some() && line.found.wanted.is_empty() => {}
             _ if line.trials.is_empty() => scaling.left_out.push(line.found.knob.name.clone()),
-            _ if effect(line) < STILL => {
+            _ if line.effect(&base) < STILL => {
                 scaling.idle.push(format!("{} {}", line.found.knob.name, line.found.current));
             }
-            _ => scaling.knobs.push(knob(line, &base, subject)),
+            _ => scaling.knobs.push(knob(line, &base)),
         }
     }
     if let Some(why) = document.why.as_mut() {
@@ -144,10 +152,8 @@ fn moved(trial: &Trial, base: &Trial) -> f64 {
     if !trial.outcome.fits() {
         return 0.0;
     }
-    let part = |of: fn(&anatomy::Peaks) -> u64| {
-        of(&trial.peaks).abs_diff(of(&base.peaks)) as f64 / of(&base.peaks).max(1) as f64
-    };
-    part(|peaks| peaks.allocated).max(part(|peaks| peaks.reserved))
+    let (now, before) = (trial.without_scratch(), base.without_scratch());
+    now.abs_diff(before) as f64 / before.max(1) as f64
 }
 
 /// Why the script failed, in one line.
@@ -159,7 +165,7 @@ fn failure(trial: &Trial) -> Option<String> {
 }
 
 /// A setting as the document has it: the command's own value among the others, in order.
-fn knob(line: &Line<'_>, base: &Trial, subject: &Subject) -> Knob {
+fn knob(line: &Line<'_>, base: &Trial) -> Knob {
     let name = line.found.knob.name.clone();
     let own = std::iter::once((line.found.current.clone(), base));
     let mut all: Vec<(String, &Trial)> =
@@ -174,6 +180,7 @@ fn knob(line: &Line<'_>, base: &Trial, subject: &Subject) -> Knob {
         allocated_bytes: trial.peaks.allocated,
         reserved_bytes: trial.peaks.reserved,
         device_bytes: trial.peaks.device,
+        scratch_bytes: trial.scratch(),
     };
     let went: Vec<(i64, &Trial)> = all
         .iter()
@@ -181,7 +188,7 @@ fn knob(line: &Line<'_>, base: &Trial, subject: &Subject) -> Knob {
         .filter_map(|(value, trial)| Some((value.parse().ok()?, *trial)))
         .collect();
     let (growth, rest_bytes) =
-        if numbers.is_some() { growth(&name, &went, subject) } else { (Vec::new(), None) };
+        if numbers.is_some() { growth(&name, &went) } else { (Vec::new(), None) };
     Knob {
         name,
         current: line.found.current.clone(),
@@ -192,9 +199,9 @@ fn knob(line: &Line<'_>, base: &Trial, subject: &Subject) -> Knob {
 }
 
 /// Growth of the peak and its causes, and what a line leaves at zero.
-fn growth(name: &str, went: &[(i64, &Trial)], subject: &Subject) -> (Vec<Growth>, Option<u64>) {
+fn growth(name: &str, went: &[(i64, &Trial)]) -> (Vec<Growth>, Option<u64>) {
     let peaks: Vec<(i64, u64)> =
-        went.iter().map(|(value, trial)| (*value, trial.peaks.allocated)).collect();
+        went.iter().map(|(value, trial)| (*value, trial.without_scratch())).collect();
     let Some(exponent) = law::exponent(&peaks) else { return (Vec::new(), None) };
     let law = Law::through(&peaks);
     let exact = law.as_ref().is_some_and(|law| law.worst == 0.0);
@@ -202,12 +209,8 @@ fn growth(name: &str, went: &[(i64, &Trial)], subject: &Subject) -> (Vec<Growth>
         .iter()
         .map(|(value, trial)| (*value, trial.causes.clone(), trial.peaks.allocated))
         .collect();
-    let title = |id: &str| {
-        let finding = subject.whole().findings().iter().find(|finding| finding.id == id);
-        finding.map_or_else(|| id.replace('-', " "), |finding| finding.title.clone())
-    };
     let causes = laws::of_causes(name, &line).into_iter().map(|row| Growth {
-        cause: row.cause.map(title),
+        cause: row.cause.map(|id| id.replace('-', " ")),
         share: row.share,
         exponent: row.exponent,
         exact: row.exact,
@@ -221,7 +224,7 @@ fn growth(name: &str, went: &[(i64, &Trial)], subject: &Subject) -> (Vec<Growth>
 fn traced(subject: &Subject, base: &Trial, lines: &[Line<'_>]) -> Vec<Traced> {
     let cause = subject.whole().findings().iter().find(|finding| finding.counted);
     let evidence = cause.into_iter().flat_map(|finding| &finding.evidence);
-    let mut rows: Vec<Traced> = Vec::new();
+    let (mut rows, mut tensors): (Vec<Traced>, usize) = (Vec::new(), 0);
     for proof in evidence.filter(|proof| !proof.dtype.is_empty() && 1 < proof.shape.len()) {
         let is_it = |it: &&Alike| {
             let first = &it.first;
@@ -238,17 +241,20 @@ fn traced(subject: &Subject, base: &Trial, lines: &[Line<'_>]) -> Vec<Traced> {
         }
         for (side, size) in proof.shape.iter().enumerate().filter(|(_, size)| 1 < **size) {
             let row = trace_one((tensor, base), side, *size, lines);
-            rows.push(Traced {
-                tensor: text.clone(),
-                at: format!("{}:{}", proof.file, proof.line),
-                ..row
-            });
+            let is_new = rows.iter().all(|it| (it.size, &it.made_of) != (row.size, &row.made_of));
+            if is_new {
+                let at = format!("{}:{}", proof.file, proof.line);
+                rows.push(Traced { tensor: text.clone(), at, ..row });
+            }
         }
-        if rows.iter().map(|row| &row.tensor).collect::<std::collections::BTreeSet<_>>().len()
-            == TRACED
-        {
+        tensors += 1;
+        if tensors == TRACED {
             break;
         }
+    }
+    // Without a setting that moves one of them there is nothing to say.
+    if rows.iter().all(|row| row.made_of.is_empty()) {
+        rows.clear();
     }
     rows
 }
@@ -263,7 +269,7 @@ fn trace_one(
     let (mut seen, mut became) = (Vec::new(), Vec::new());
     for line in lines {
         let Some(number) = line.found.number() else { continue };
-        let name = line.found.knob.name.clone();
+        let name = short(&line.found.knob.name, lines);
         let mut sizes = vec![(number, size)];
         for (value, trial) in line.trials.iter().filter(|(_, trial)| trial.outcome.fits()) {
             let same = same_tensor(tensor, base, trial);
@@ -284,6 +290,15 @@ fn trace_one(
         }
     }
     Traced { size, made_of: made_of(size, &seen), seen: became, ..Traced::default() }
+}
+
+/// The last part of a dotted name, if no other setting ends so.
+fn short(name: &str, lines: &[Line<'_>]) -> String {
+    fn last(name: &str) -> &str {
+        name.rsplit('.').next().unwrap_or(name)
+    }
+    let alike = lines.iter().filter(|line| last(&line.found.knob.name) == last(name)).count();
+    if alike < 2 { last(name).to_owned() } else { name.to_owned() }
 }
 
 /// The same tensor in another trial: by its line and maker, and its place among those of different sizes there.
