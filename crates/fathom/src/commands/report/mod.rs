@@ -83,7 +83,7 @@ fn of_subject(arguments: &ReportArguments, subject: &Subject) -> Document {
         answer: document::Answer::of(run, whole),
         anatomy: document::Anatomy::of(whole, subject.unlimited.is_some()),
         places: document::Place::all(whole),
-        why: document::Why::of(whole),
+        why: document::Why::of(run, whole),
         known: document::Known::of(run),
         ..Document::default()
     };
