@@ -46,7 +46,7 @@ COMMAND = (PYTHON, "train.py", "--config", "small.yaml")
 @pytest.fixture(scope="module")
 def written(cold, folder):
     """The finished process, the text and the JSON of a document about a GPU that is too small."""
-    flags = ("--memory", "440MiB,16GB", "-o", "MEMORY.md", "--compare", f"{PYTHON} train.py --config small.yaml")
+    flags = ("--memory", "570MiB,16GB", "-o", "MEMORY.md", "--compare", f"{PYTHON} train.py --config small.yaml")
     done = cold.command("report", *flags, "--", *COMMAND, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done, (folder / "MEMORY.md").read_text(), json.loads((folder / "MEMORY.json").read_text())
@@ -129,14 +129,14 @@ def test_settings_that_fit_are_diffs_that_apply(cold, folder, written):
     assert patched.returncode == 0, patched.stderr
     try:
         assert (folder / "small.yaml").read_text() == CONFIG.replace("batch_size: 128", f"batch_size: {value}")
-        report, _ = cold(*COMMAND, flags=("--memory", "440MiB"), cwd=folder)
+        report, _ = cold(*COMMAND, flags=("--memory", "570MiB"), cwd=folder)
         assert report["verdict"] == "fits"
     finally:
         (folder / "small.yaml").write_text(CONFIG)
 
 
 def test_the_answer_is_that_of_run(cold, folder, written):
-    report, _ = cold(*COMMAND, flags=("--memory", "440MiB"), cwd=folder)
+    report, _ = cold(*COMMAND, flags=("--memory", "570MiB"), cwd=folder)
     assert report["headline"].split("  ")[0] == written[2]["answer"]["word"]
     whole, _ = cold(*COMMAND, cwd=folder)
     assert whole["peak"]["allocated_bytes"] == written[2]["anatomy"]["allocated_bytes"]

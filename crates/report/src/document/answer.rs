@@ -26,6 +26,8 @@ pub struct Answer {
     pub of_bytes: u64,
     /// `in backward, step 2`
     pub when: String,
+    /// Whether the cause is of the moment at which memory ran out, since one request was too large; else of the peak.
+    pub is_of_request: bool,
     pub refused: Option<Refused>,
     pub gain: Option<Gain>,
 }
@@ -62,7 +64,7 @@ impl Answer {
     /// `run` has the verdict; `whole` is the run that went through, whose peak is taken apart.
     pub fn of(run: &Run, whole: &Run) -> Answer {
         let (_, word, said) = verdict(run, Palette::plain());
-        let at = Moment::of(run).or_else(|| Moment::of(whole));
+        let at = Moment::told(run, whole);
         let cause = at.as_ref().and_then(|at| at.findings.iter().find(|finding| finding.counted));
         Answer {
             judgement: run.judgement().name(),
@@ -72,6 +74,7 @@ impl Answer {
             cause_bytes: cause.map_or(0, |finding| finding.bytes),
             of_bytes: at.as_ref().map_or(0, |at| at.bytes),
             when: at.map(|at| at.when).unwrap_or_default(),
+            is_of_request: is_of_request(run),
             refused: Refused::of(run, whole),
             gain: None,
         }
@@ -88,9 +91,9 @@ impl Answer {
                 bytes::text(*cause_bytes),
                 share(*cause_bytes, *of_bytes),
                 bytes::text(*of_bytes),
-                match self.refused {
-                    Some(_) => "allocated or asked for when memory runs out",
-                    None => "allocated at the peak",
+                match self.is_of_request {
+                    true => "allocated or asked for when memory runs out",
+                    false => "allocated at the peak",
                 },
                 if when.is_empty() { "" } else { ", " },
             );
@@ -115,8 +118,14 @@ pub(super) struct Moment<'a> {
 }
 
 impl<'a> Moment<'a> {
-    /// `None` if nothing was recorded.
-    pub(super) fn of(run: &'a Run) -> Option<Moment<'a>> {
+    /// The moment that explains the answer: one request that no such GPU could meet explains itself; else it is the peak
+    /// of the run that went through. `None` if nothing was recorded.
+    pub(super) fn told(run: &'a Run, whole: &'a Run) -> Option<Moment<'a>> {
+        let is_one = is_of_request(run).then(|| Moment::of(run)).flatten();
+        is_one.or_else(|| Moment::of(whole)).or_else(|| Moment::of(run))
+    }
+
+    fn of(run: &'a Run) -> Option<Moment<'a>> {
         let anatomy = run.anatomy()?;
         let ended = anatomy.out_of_memory.as_ref().filter(|_| run.out_of_memory.is_some());
         let (at, more) = match ended {
@@ -130,6 +139,18 @@ impl<'a> Moment<'a> {
             when: moment(&at.when),
         })
     }
+}
+
+/// Whether one request takes half of the GPU or more.
+pub(super) fn is_of_request(run: &Run) -> bool {
+    let tried = run.out_of_memory.as_ref().map_or(0, |refused| refused.tried_bytes);
+    let has = run.card.as_ref().map_or(u64::MAX, |card| card.memory_bytes);
+    has / 2 <= tried
+}
+
+/// The causes that a document is about, the largest first.
+pub fn causes<'a>(run: &'a Run, whole: &'a Run) -> &'a [diagnose::Finding] {
+    Moment::told(run, whole).map_or(&[], |at| at.findings)
 }
 
 impl Refused {

@@ -6,7 +6,7 @@ use recording::Category;
 use serde::Serialize;
 use study::Run;
 
-use super::answer::Moment;
+use super::answer::{Moment, is_of_request};
 use super::places::count;
 use super::sentence;
 use crate::markup::{code, plain, table};
@@ -29,7 +29,7 @@ pub struct Why {
     /// What shares are of; with the request that failed, if one ended the run.
     pub allocated_bytes: u64,
     pub reserved_bytes: u64,
-    /// Where the run ran out of memory: the causes of the peak that it would have without a limit.
+    /// Where one request was too large: the causes of the peak that it would have without a limit.
     pub unlimited: Vec<Cause>,
     pub unlimited_bytes: u64,
 }
@@ -72,18 +72,18 @@ impl Why {
     /// `whole` is the run without a limit, where `run` ran out of memory.
     pub fn of(run: &Run, whole: &Run) -> Option<Why> {
         let peak = &whole.anatomy()?.allocated_peak;
-        let at = Moment::of(run).or_else(|| Moment::of(whole))?;
+        let at = Moment::told(run, whole)?;
         let some = |findings: &[diagnose::Finding]| {
             findings.iter().take(CAUSES).map(cause).collect::<Vec<Cause>>()
         };
-        let ran_out = run.out_of_memory.is_some() && run.anatomy().is_some();
+        let is_of_request = is_of_request(run) && run.anatomy().is_some();
         Some(Why {
             causes: some(at.findings),
             sizes: Vec::new(),
             alibis: alibis(whole, peak.allocated),
             allocated_bytes: at.bytes,
             reserved_bytes: at.reserved,
-            unlimited: if ran_out { some(whole.findings()) } else { Vec::new() },
+            unlimited: if is_of_request { some(whole.findings()) } else { Vec::new() },
             unlimited_bytes: peak.allocated,
         })
     }

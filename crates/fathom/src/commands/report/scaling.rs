@@ -223,7 +223,8 @@ fn growth(name: &str, went: &[(i64, &Trial)]) -> (Vec<Growth>, Option<u64>) {
 /// The sizes of the first cause's largest tensors, by the settings that move them.
 fn traced(subject: &Subject, base: &Trial, lines: &[Line<'_>]) -> Vec<Traced> {
     // Of what ended the run, where memory did: its tensors are there in the run without a limit.
-    let first = subject.run.findings().iter().find(|finding| finding.counted);
+    let told = report::document::causes(&subject.run, subject.whole());
+    let first = told.iter().find(|finding| finding.counted);
     let findings = subject.whole().findings();
     let same = first.and_then(|first| findings.iter().find(|finding| finding.id == first.id));
     let cause = same.or_else(|| findings.iter().find(|finding| finding.counted));
