@@ -11,6 +11,7 @@ mod gpus;
 mod meta;
 mod page;
 mod replay;
+mod report;
 mod run;
 mod sweep;
 
@@ -24,5 +25,6 @@ pub(crate) use gpus::gpus;
 pub(crate) use meta::{completions, man};
 pub(crate) use page::page;
 pub(crate) use replay::replay;
+pub(crate) use report::report;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
