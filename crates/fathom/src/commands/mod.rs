@@ -13,6 +13,7 @@ mod page;
 mod replay;
 mod run;
 mod sweep;
+mod viewer;
 
 pub(crate) use calibrate::calibrate;
 pub(crate) use check::check;
@@ -26,3 +27,4 @@ pub(crate) use page::page;
 pub(crate) use replay::replay;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+pub(crate) use viewer::viewer;
