@@ -75,6 +75,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => commands::explain(&arguments),
         Command::Diff(arguments) => commands::diff(&arguments),
         Command::Page(arguments) => commands::page(&arguments),
+        Command::Viewer(arguments) => commands::viewer(&arguments),
         Command::Gpus { name } => commands::gpus(name.as_deref()),
         Command::Calibrate { out, python } => commands::calibrate(&python, out.as_deref()),
         Command::Doctor { python } => commands::doctor(&python),

@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::command::complete;
-pub(crate) use self::files::{DiffArguments, ExplainArguments, PageArguments, ReplayArguments};
+pub(crate) use self::files::{DiffArguments, ExplainArguments, PageArguments, ReplayArguments, ViewerArguments};
 pub(crate) use self::report::ReportArguments;
 pub(crate) use self::run::{CheckArguments, OutletArguments, RunArguments, WorldArguments};
 pub(crate) use self::trials::{FitArguments, SweepArguments, TrialArguments};
@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Diff(DiffArguments),
     /// Write one HTML file, which needs no network, from recordings, snapshots and reports
     Page(PageArguments),
+    /// Write one HTML file that does the same in a browser, for people without Fathom
+    Viewer(ViewerArguments),
     /// Replay a memory snapshot or recording: exactly, then under other settings and on other cards
     Replay(ReplayArguments),
     /// List the catalogue of cards, or all that is known about one

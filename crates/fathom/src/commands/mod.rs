@@ -14,6 +14,7 @@ mod replay;
 mod report;
 mod run;
 mod sweep;
+mod viewer;
 
 pub(crate) use calibrate::calibrate;
 pub(crate) use check::check;
@@ -28,3 +29,4 @@ pub(crate) use replay::replay;
 pub(crate) use report::report;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+pub(crate) use viewer::viewer;

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     }
     if let Some(path) = &arguments.page {
         let items = page::of_run(&run, &files, &arguments.command.join(" "));
-        outputs.file(path, page::render(items, Vec::new()));
+        outputs.file(path, answer::page(items, Vec::new()));
     }
     show(&run, arguments, &mut outputs);
     let exit_code = match run.exit_code {

@@ -76,7 +76,7 @@ impl Files {
             self.outputs.note(screen::answer(&report::clean(&line)));
         }
         let items = page::of_run(whole, &subject.files, &arguments.trial.command.join(" "));
-        self.outputs.file(&self.page, page::render(items, Vec::new()));
+        self.outputs.file(&self.page, answer::page(items, Vec::new()));
         Ok(self.outputs.finish(0))
     }
 }
