@@ -80,6 +80,11 @@ def digest(case):
     return whole.hexdigest()
 
 
+def written():
+    """The examples that have a document."""
+    return sorted(json.loads(DIGESTS.read_text(encoding="utf-8"))) if DIGESTS.exists() else []
+
+
 def stale(case):
     """Why the document is to be written again; empty if it is not."""
     folder = ROOT / "examples" / case
@@ -148,7 +153,8 @@ def write(case):
 
 
 def main(words):
-    wanted = [word for word in words if word != "--check"] or list(DOCUMENTS)
+    named = [word for word in words if word != "--check"]
+    wanted = named or (written() if "--check" in words else list(DOCUMENTS))
     unknown = [case for case in wanted if case not in DOCUMENTS]
     if unknown:
         sys.exit(f"`{unknown[0]}` is no example\nhint: {', '.join(DOCUMENTS)}")

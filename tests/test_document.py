@@ -15,7 +15,7 @@ import pytest
 from conftest import FATHOM, PYTHON, ROOT, environment
 from small_runs import assert_refused
 
-SCRIPT = '''
+SCRIPT = """
 import sys, torch
 text = dict(line.split(": ") for line in open(sys.argv[2]).read().splitlines() if ": " in line)
 batch, groups, width = (int(text[name]) for name in ("batch_size", "num_groups", "width"))
@@ -28,7 +28,7 @@ for step in range(10):
     model(x).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
-'''
+"""
 CONFIG = "batch_size: 128\nnum_groups: 64\nwidth: 256\nnum_heads: 8\nuse_nothing: true\n"
 
 
@@ -193,12 +193,12 @@ def test_what_is_known_when_a_signal_comes_is_written(cold, folder, tmp_path):
 # -- the documents of the examples --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", documents.DOCUMENTS)
+@pytest.mark.parametrize("case", documents.written())
 def test_the_document_of_an_example_is_not_stale(case):
     assert documents.stale(case) == [], "hint: make documents"
 
 
-@pytest.mark.parametrize("case", documents.DOCUMENTS)
+@pytest.mark.parametrize("case", documents.written())
 def test_every_number_of_an_example_stands_in_its_json(case):
     folder = ROOT / "examples" / case
     text, document = (folder / "MEMORY.md").read_text(), json.loads((folder / "MEMORY.json").read_text())
