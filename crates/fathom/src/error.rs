@@ -38,6 +38,14 @@ pub(crate) fn text(error: &anyhow::Error) -> String {
     text
 }
 
+/// The same without colours, for who is no terminal.
+pub(crate) fn plain(error: &anyhow::Error) -> String {
+    let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+    let hint =
+        error.downcast_ref::<Hinted>().map_or(String::new(), |it| format!("\n\nhint: {}", it.hint));
+    format!("error: {}{hint}", causes.join(": "))
+}
+
 /// Of an argument that is no text: file names may be, and a report could not hold one.
 pub(crate) fn no_text() -> anyhow::Error {
     Hinted::error(

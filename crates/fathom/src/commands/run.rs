@@ -10,6 +10,7 @@ use report::check::Check;
 use study::{Judgement, Run, Verdict};
 
 use super::cards;
+use crate::asking;
 use crate::bound;
 use crate::ci;
 use crate::cli::{CardArguments, RunArguments};
@@ -80,10 +81,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         None => None,
     };
     run.keep_cards_that_are_certain();
-    if let Some(anatomy) = run.anatomy() {
-        let asked = arguments.ask.iter();
-        run.answers = asked.map(|ask| diagnose::ask(anatomy, run.findings(), ask)).collect();
-    }
+    let may_try = world.is_none() && settings.verify != Verify::Off;
+    asking::answer(&mut run, arguments, &settings, may_try.then_some(ran));
     gate.judge(&mut run);
     run.next = next(arguments, &run);
     if let RunFolder::Kept(kept) = &folder {

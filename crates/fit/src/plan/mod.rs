@@ -11,6 +11,7 @@ mod tries;
 
 use std::cmp::Ordering;
 
+pub use self::stages::most_checkpoints;
 use self::tries::Search;
 use crate::checkpoint::Step;
 use crate::lever::{Label, Lever, OFFLOAD};
