@@ -11,6 +11,9 @@ from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, environment, missing
 
 IS_WARM = True
 
+# Trials are made, as for a user.
+USERS = environment({"FATHOM_VERIFY": None, "FATHOM_WHOLE_RUN": None})
+
 CLIENT = Path(os.environ.get("FATHOM_MCP_PYTHON") or ROOT / ".venvs" / "mcp" / "bin" / "python")
 
 FIRST = {"command": [str(PYTHON), "train.py"], "folder": str(ROOT / "examples" / "first")}
@@ -40,7 +43,7 @@ def drive(calls):
     if not CLIENT.exists():
         missing(CLIENT, "NO CLIENT IS TRIED; `make .venvs/mcp/mcp.stamp` installs it")
     words = [CLIENT, ROOT / "tests" / "mcp_client.py", FATHOM, json.dumps(calls)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=400, env=environment({}))
+    done = subprocess.run(words, capture_output=True, text=True, timeout=400, env=USERS)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout)
 
@@ -77,8 +80,7 @@ def test_gpus_are_found_by_name(session):
 def test_a_run_gives_numbers_and_how_each_is_known(session, fathom):
     answer = session["answers"][1]["answer"]
     assert answer["judgement"] == "fits" and answer["headline"].startswith("FITS"), answer["headline"]
-    flags = ("--gpu", "rtx3090", "--verify", "off", "--whole", "off")
-    report, _ = fathom(PYTHON, "train.py", flags=flags, cwd=FIRST["folder"])
+    report, _ = fathom(PYTHON, "train.py", flags=("--gpu", "rtx3090"), cwd=FIRST["folder"])
     assert answer["peak"]["allocated"]["bytes"] == report["peak"]["allocated_bytes"]
     assert answer["peak"]["allocated"]["known"] == "measured"
     assert answer["peak"]["device"]["known"] in ("modelled", "assumed"), "the context is not PyTorch's"
@@ -135,7 +137,7 @@ def test_a_server_that_is_killed_takes_its_runs_along(tmp_path):
         {"id": 2, "method": "tools/call", "params": {"name": "run", "arguments": arguments}},
     ]
     server = subprocess.Popen(
-        [str(FATHOM), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment({}), text=True
+        [str(FATHOM), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=USERS, text=True
     )
     for message in messages:
         server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")

@@ -3,6 +3,7 @@
 use anatomy::bytes;
 use recording::Category;
 
+use super::question::is_inside;
 use super::words::Said;
 use super::{Effect, Question, Reply, Try};
 use crate::label::Label;
@@ -86,21 +87,27 @@ fn matrix(_: &Question<'_>, fact: &str) -> Option<u64> {
     number("heads")?.checked_mul(number("q")?)?.checked_mul(number("k")?)?.checked_mul(size)
 }
 
-/// The width of a head now: of tensors of four sizes whose last is not the tokens' number.
+/// The width of a head now: of the layer by its weights, divided by its heads.
 fn head_dim_now(question: &Question<'_>) -> Option<u64> {
-    let evidence = question.finding("attention-matrices")?.evidence.first()?;
-    let (heads, tokens) = match evidence.shape.as_slice() {
-        [_, heads, tokens, _] => (*heads, *tokens),
-        _ => return None,
-    };
-    let tensors = question.anatomy().allocated_peak.tensors.iter();
-    let mut dims = tensors.filter_map(|tensor| match tensor.shape.as_slice() {
-        [_, own, rows, dim] if *own == heads && *rows == tokens && *dim < tokens => Some(*dim),
-        [_, own, dim, rows] if *own == heads && *rows == tokens && *dim < tokens => Some(*dim),
+    let tensors = || question.anatomy().allocated_peak.tensors.iter();
+    let (heads, module) = tensors().find_map(|tensor| match tensor.shape.as_slice() {
+        [_, heads, rows, columns] if rows == columns && tensor.category != Category::Inputs => {
+            Some((*heads, tensor.origin.module.as_str()))
+        }
+        _ => None,
+    })?;
+    let of_layer = tensors().filter(|tensor| {
+        tensor.category == Category::Weights
+            && is_inside(&tensor.origin.module, module)
+            && !module.is_empty()
+    });
+    let mut widths = of_layer.filter_map(|tensor| match tensor.shape.as_slice() {
+        [rows, columns] => Some(*rows.min(columns)),
         _ => None,
     });
-    let first = dims.next()?;
-    dims.all(|other| other == first).then_some(first)
+    let first = widths.next()?;
+    let is_one = widths.all(|other| other == first) && heads != 0 && first.is_multiple_of(heads);
+    is_one.then(|| first / heads)
 }
 
 pub(super) fn head_dim(question: &Question<'_>) -> Reply {

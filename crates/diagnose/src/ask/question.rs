@@ -107,7 +107,7 @@ impl<'a> Question<'a> {
         let mut found = Vec::new();
         for (text, is_of_topic) in self.words.wholes().filter(|(text, _)| !text.is_empty()) {
             let text = plain(text);
-            let is_path = text.contains('.') && text.split('.').all(is_name) && !is_call(text);
+            let is_path = looks_like_path(text);
             let ends = |path: &str| path == text || path.ends_with(&format!(".{text}"));
             let is_plain = is_of_topic || COMMON.contains(&text.to_lowercase().as_str());
             if is_plain || text.len() < 2 {
@@ -115,6 +115,13 @@ impl<'a> Question<'a> {
             }
             let mut paths: Vec<String> =
                 known().filter(|path| ends(path)).map(str::to_owned).collect();
+            // A list is never called itself: its blocks are what is meant.
+            let blocks: Vec<String> =
+                known().filter(|path| is_block_of(path, text)).map(str::to_owned).collect();
+            if !blocks.is_empty() && paths.iter().all(|path| self.is_list(path)) {
+                found.extend(blocks);
+                continue;
+            }
             if paths.is_empty() && is_path {
                 return Err(text.to_owned());
             }
@@ -125,6 +132,11 @@ impl<'a> Question<'a> {
             found.extend(paths);
         }
         Ok(found)
+    }
+
+    fn is_list(&self, path: &str) -> bool {
+        let class = self.anatomy().modules.iter().find(|(known, _)| known == path);
+        class.is_some_and(|(_, class)| class.contains("List"))
     }
 
     /// Whether only some of what it names is meant: `the first 3 blocks`, `every other layer`.
@@ -210,12 +222,23 @@ pub(super) fn is_path(anatomy: &Anatomy, word: &str) -> bool {
     text.contains('.') && anatomy.modules.iter().any(|(path, _)| is_known(path))
 }
 
+/// Is it `encoder.blocks.3`, where the list is called `blocks` or `encoder.blocks`?
+fn is_block_of(path: &str, list: &str) -> bool {
+    let Some((above, last)) = path.rsplit_once('.') else { return false };
+    let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && (above == list || above.strip_suffix(list).is_some_and(|rest| rest.ends_with('.')))
+}
+
 /// Is it what a module is called: a path, or the last part of one?
 pub(super) fn is_module(anatomy: &Anatomy, word: &str) -> bool {
     let text = plain(word);
-    let is_last = |path: &str| path == text || path.rsplit('.').next() == Some(text);
+    let is_last = |path: &str| {
+        path == text || path.rsplit('.').next() == Some(text) || is_block_of(path, text)
+    };
     let is_plain = COMMON.contains(&text.to_lowercase().as_str());
-    !is_plain && anatomy.modules.iter().any(|(path, _)| is_last(path))
+    let is_known = anatomy.modules.iter().any(|(path, _)| is_last(path));
+    // What looks like a path is one, and is said not to be there.
+    !is_plain && (is_known || looks_like_path(text))
 }
 
 /// Functions and files have points in their names too.
@@ -249,6 +272,10 @@ fn is_call(text: &str) -> bool {
             | "eval"
             | "half"
     ) || text.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+fn looks_like_path(text: &str) -> bool {
+    text.contains('.') && text.split('.').all(is_name) && !is_call(text)
 }
 
 fn is_name(part: &str) -> bool {

@@ -248,7 +248,8 @@ pub(super) fn width(question: &Question<'_>) -> Reply {
         "base-channels",
         "model-dim",
     ];
-    let (now, knob) = of_command(question, FLAGS);
+    let (setting, knob) = of_command(question, FLAGS);
+    let now = setting.or_else(|| Some((width_of(question)?, "by most of its vectors".to_owned())));
     let inputs = question.of(Category::Inputs);
     let follows = question.allocated().saturating_sub(inputs);
     let what = format!(
@@ -371,6 +372,25 @@ fn first_size(question: &Question<'_>) -> Option<u64> {
     let whole = sum(sums.values().copied());
     let (first, bytes) = sums.into_iter().max_by_key(|row| row.1)?;
     (u128::from(whole) * 95 <= u128::from(bytes) * 100 && 0 < first).then_some(first)
+}
+
+/// The length that most vectors among the weights have, those of norms and biases.
+fn width_of(question: &Question<'_>) -> Option<u64> {
+    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+    for tensor in question
+        .anatomy()
+        .allocated_peak
+        .tensors
+        .iter()
+        .filter(|it| it.category == Category::Weights)
+    {
+        if let [length] = tensor.shape.as_slice() {
+            *counts.entry(*length).or_default() += 1;
+        }
+    }
+    let whole: u64 = counts.values().sum();
+    let (length, count) = counts.into_iter().max_by_key(|row| row.1)?;
+    (whole < count * 2).then_some(length)
 }
 
 /// The rows of the largest embedding; else the classes of the logits.

@@ -82,6 +82,8 @@ fn negation_and_whole_words_count() {
     assert!(matches!(asked("use amp", &[]).effect, Effect::AtMost(_)));
     let logits = found("loss-logits", 4 * GIB);
     assert_eq!(asked("liger fused cross entropy", &logits).effect, Effect::AtMost(4 * GIB));
+    assert_eq!(asked("optimizer.zero_grad(set_to_none=True)", &[]).effect, Effect::None);
+    assert_eq!(asked("zero_grad(set_to_none=False)", &[]).effect, Effect::Worse);
     assert_eq!(asked("semantic loss", &[]).effect, Effect::Unknown);
     assert_eq!(asked("the remaining memory is schematic", &[]).effect, Effect::Unknown);
 }

@@ -168,6 +168,10 @@ pub(super) fn find(
     for topic in questions.chain(TOPICS.iter().filter(|topic| topic.rank == Rank::Change)) {
         if let Some(span) = longest(words, topic) {
             words.take(&span);
+            // What else names it names nothing else.
+            while let Some(again) = longest(words, topic) {
+                words.take(&again);
+            }
             if TAKES_MODULES.contains(&topic.name) {
                 words.set_aside(&is_module);
             }

@@ -293,6 +293,7 @@ mod tests {
         };
         assert_eq!(numbers("batch 16", "batch"), (Some(16), None));
         assert_eq!(numbers("batch_size=16 instead of 8", "batch"), (Some(16), Some(8)));
+        assert_eq!(numbers("a batch of 16 instead of 8", "batch"), (Some(16), Some(8)));
         assert_eq!(numbers("from 8 to 16 samples a batch", "batch"), (Some(16), Some(8)));
         assert_eq!(numbers("16 layers", "layer"), (Some(16), None));
         assert_eq!(numbers("resolution 224x224", "resolution"), (Some(224), None));
