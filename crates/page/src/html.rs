@@ -20,6 +20,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../assets/curve.js"),
     include_str!("../assets/blocks.js"),
     include_str!("../assets/phases.js"),
+    include_str!("../assets/refusal.js"),
     include_str!("../assets/timeline.js"),
     include_str!("../assets/legend.js"),
     include_str!("../assets/gestures.js"),

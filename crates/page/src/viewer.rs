@@ -60,7 +60,9 @@ mod tests {
     #[test]
     fn the_policy_allows_no_connection() {
         let page = viewer(b"\0asm");
-        for word in ["http://", "https://", "fetch(", "XMLHttpRequest", "connect-src", "unsafe-inline"] {
+        for word in
+            ["http://", "https://", "fetch(", "XMLHttpRequest", "connect-src", "unsafe-inline"]
+        {
             assert!(!page.contains(word), "{word}");
         }
         assert!(page.contains("default-src 'none'") && !page.contains("'unsafe-eval'"));

@@ -13,7 +13,9 @@ use clap_complete::Shell;
 use report::Unfold;
 
 pub(crate) use self::command::complete;
-pub(crate) use self::files::{DiffArguments, ExplainArguments, PageArguments, ReplayArguments, ViewerArguments};
+pub(crate) use self::files::{
+    DiffArguments, ExplainArguments, PageArguments, ReplayArguments, ViewerArguments,
+};
 pub(crate) use self::run::{CheckArguments, OutletArguments, RunArguments, WorldArguments};
 pub(crate) use self::trials::{FitArguments, SweepArguments, TrialArguments};
 
