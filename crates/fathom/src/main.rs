@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run(&arguments),
         Command::Check(arguments) => commands::check(&arguments),
         Command::Fit(arguments) => commands::fit(&arguments),
+        Command::Report(arguments) => commands::report(&arguments),
         Command::Sweep(arguments) => commands::sweep(&arguments),
         Command::Replay(arguments) => commands::replay(&arguments),
         Command::Explain(arguments) => commands::explain(&arguments),
