@@ -25,7 +25,8 @@ def viewer(tmp_path_factory):
     if not WASM.exists():
         pytest.skip("THE VIEWER IS NOT TESTED: Rust's wasm target is missing, see `make viewer`")
     path = tmp_path_factory.mktemp("viewer") / "viewer.html"
-    command("viewer", "-o", path, at=path.parent)
+    done = command("viewer", "-o", path, at=path.parent)
+    assert done.returncode == 0, done.stderr
     return path
 
 
