@@ -10,11 +10,7 @@ use crate::Said;
 const SCRIPT: &str = "python train.py";
 
 /// Steps of the message's family first; then who asked and who holds the memory; what to change comes last.
-pub(crate) fn next(
-    answer: &Texts,
-    texts: &[(String, String)],
-    arguments: &Said,
-) -> Vec<Next> {
+pub(crate) fn next(answer: &Texts, texts: &[(String, String)], arguments: &Said) -> Vec<Next> {
     let Some(entry) = answer.main() else { return figures(arguments) };
     let account = &entry.account;
     let command = command(account, arguments);

@@ -113,11 +113,7 @@ pub fn choose_all(
 
 /// The recording of a device; without a number, of the one with most events, else with most memory. It
 /// may be a state without a trace: see [`need_trace`].
-pub fn choose(
-    recordings: Vec<Recording>,
-    name: &str,
-    device: Option<u32>,
-) -> Result<Recording> {
+pub fn choose(recordings: Vec<Recording>, name: &str, device: Option<u32>) -> Result<Recording> {
     let numbers: Vec<String> =
         recordings.iter().map(|recording| recording.about.device.to_string()).collect();
     let found = match device {

@@ -44,10 +44,8 @@ pub(crate) fn answer(bytes: Vec<u8>) -> Answer {
         return Answer { error: Some((message, None)), ..Answer::default() };
     };
     let result = if request.compare { compare(&request) } else { explain(request) };
-    result.unwrap_or_else(|error| Answer {
-        error: Some(Hinted::words(&error)),
-        ..Answer::default()
-    })
+    result
+        .unwrap_or_else(|error| Answer { error: Some(Hinted::words(&error)), ..Answer::default() })
 }
 
 /// What files turned out to be.
@@ -163,9 +161,7 @@ fn text_of(explained: Vec<Explanation>) -> String {
         text.push('\n');
         explained = answer::in_full(explained, &ranks);
     }
-    let each = explained
-        .iter()
-        .map(|it| report::explain(it, Palette::plain(), &Unfold::default()));
+    let each = explained.iter().map(|it| report::explain(it, Palette::plain(), &Unfold::default()));
     text + &each.collect::<Vec<_>>().join("\n")
 }
 

@@ -46,9 +46,9 @@ impl Request {
 
     /// Each file with its name.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.files.iter().map(|(name, at)| {
-            (name.as_str(), self.bytes.get(at.clone()).unwrap_or_default())
-        })
+        self.files
+            .iter()
+            .map(|(name, at)| (name.as_str(), self.bytes.get(at.clone()).unwrap_or_default()))
     }
 }
 

@@ -14,7 +14,9 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::command::complete;
-pub(crate) use self::files::{DiffArguments, ExplainArguments, PageArguments, ReplayArguments, ViewerArguments};
+pub(crate) use self::files::{
+    DiffArguments, ExplainArguments, PageArguments, ReplayArguments, ViewerArguments,
+};
 pub(crate) use self::report::ReportArguments;
 pub(crate) use self::run::{CheckArguments, OutletArguments, RunArguments, WorldArguments};
 pub(crate) use self::trials::{FitArguments, SweepArguments, TrialArguments};

@@ -45,8 +45,7 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     check(arguments, texts.len(), recorded.len())?;
     let is_any_recorded = !recorded.is_empty();
     let wants = Wants { fragments: true, source: arguments.snapshot.is_some(), ..Wants::default() };
-    let studied =
-        recorded.into_iter().map(|(file, recording)| explanation(recording, file, wants));
+    let studied = recorded.into_iter().map(|(file, recording)| explanation(recording, file, wants));
     let mut studied: Vec<Explanation> = studied.collect::<Result<_>>()?;
     if let Some(ranks) = answer::ranks(&studied) {
         outputs.print(&report::explain_ranks(&ranks, Palette::coloured()));
