@@ -18,6 +18,7 @@ STATEMENT = re.compile(r"\s*(\w+) = ")
 ALLOCATION = re.compile(r"\s*(\w+) = empty_strided\w*\((\([^()]*\)), \([^()]*\), (?:device=[^,]+, dtype=)?torch\.(\w+)\)")
 REUSE = re.compile(r"\s*(\w+) = (?:reinterpret_tensor\()?(\w+)[,;]")
 CALL = re.compile(r"\.run\(|extern_kernels\.|torch\.ops\.|\bout=")
+READY_MADE = re.compile(r"(?:extern_kernels|torch\.ops\.aten)\.(?:bias_)?(\w+)")
 WORD = re.compile(r"\w+")
 FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
 ROOT = re.compile(r"^[A-Z]\[[^\]]*\](?:\[[^\]]*\])*\.?")
@@ -203,13 +204,19 @@ def read_blocks(lines):
         if said is None:
             continue
         is_call = CALL.search(line)
+        block = said if not (ready := READY_MADE.search(line)) else (said[0], with_last(said[1], ready[1]))
         if statement or is_call:
-            found[number] = *said, ""
+            found[number] = *block, ""
         used = set(WORD.findall(line)) if is_call else ()
         for name in [name for name in waiting if name in used]:
             place, tensor = waiting.pop(name)
-            found[place] = *said, tensor
+            found[place] = *block, tensor
     return found
+
+
+def with_last(operators, last):
+    """A kernel that is not made computes this one, whatever is named beside it."""
+    return (*(each for each in operators if each != last), last) if last in operators else operators
 
 
 def names(text):
