@@ -113,9 +113,7 @@ def test_an_answer_has_the_right_effect(question, answers):
 CHANGED = [question for question, (_, flags) in QUESTIONS.items() if flags is not None]
 
 
-@pytest.mark.parametrize(
-    "question", [pytest.param(it, marks=[] if it in SAMPLE else pytest.mark.matrix) for it in CHANGED]
-)
+@pytest.mark.parametrize("question", [pytest.param(it, marks=[] if it in SAMPLE else pytest.mark.matrix) for it in CHANGED])
 def test_the_changed_script_agrees(question, answers, fathom):
     peak, rows = answers
     effect, change = QUESTIONS[question]

@@ -126,6 +126,18 @@ def test_a_cancelled_call_leaves_no_process(session):
     assert cancelled["left"] == 1, "only the server is left"
 
 
+@pytest.mark.matrix
+def test_a_document_is_written_and_given_back(tmp_path):
+    for name in ("train.py", "README.md"):
+        (tmp_path / name).write_text((ROOT / "examples" / "first" / name).read_text())
+    arguments = {**FIRST, "folder": str(tmp_path), "gpu": "rtx3060-12g", "output": "MEMORY.md"}
+    answer = drive([{"tool": "report", "arguments": arguments}])["answers"][0]
+    assert not answer["is_error"], answer["texts"]
+    document = answer["answer"]["document"]
+    assert document == (tmp_path / "MEMORY.md").read_text() and not answer["answer"]["unfinished"]
+    assert "does not fit" in document and "GiB" in document
+
+
 def test_a_server_that_is_killed_takes_its_runs_along(tmp_path):
     """A client that is killed closes the pipes; one that kills the server does not even ask."""
     script = "import time; open('pid', 'w').write(str(__import__('os').getpid())); time.sleep(300)"
@@ -136,9 +148,7 @@ def test_a_server_that_is_killed_takes_its_runs_along(tmp_path):
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "run", "arguments": arguments}},
     ]
-    server = subprocess.Popen(
-        [str(FATHOM), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=USERS, text=True
-    )
+    server = subprocess.Popen([str(FATHOM), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=USERS, text=True)
     for message in messages:
         server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         server.stdin.flush()

@@ -158,12 +158,11 @@ fn what_is_asked_for_is_told() {
 #[test]
 fn smaller_heads_double_the_matrices_of_naive_attention() {
     let mut anatomy = trained();
-    anatomy.allocated_peak.tensors.push(tensor(
-        Category::Activations,
-        GIB,
-        &[8, 12, 512, 64],
-        "attn",
-    ));
+    anatomy.allocated_peak.tensors.extend([
+        tensor(Category::Activations, GIB, &[8, 12, 512, 512], "attn"),
+        tensor(Category::Weights, GIB, &[3 * 768, 768], "attn.qkv"),
+        tensor(Category::Weights, GIB, &[768, 768], "attn.proj"),
+    ]);
     let evidence =
         vec![crate::Evidence { shape: vec![8, 12, 512, 512], ..crate::Evidence::default() }];
     let matrices = vec![Finding { evidence, ..found("attention-matrices", GIB).remove(0) }];

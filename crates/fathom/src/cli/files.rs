@@ -59,8 +59,8 @@ pub(crate) struct ExplainArguments {
     /// Write it as a memory snapshot, which pytorch.org/memory_viz opens
     #[arg(long, value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
-    /// Ask what a remedy could do to this peak, e.g. `empty_cache`, `checkpoint encoder.blocks`; repeatable
-    #[arg(long, value_name = "REMEDY")]
+    /// Ask about this peak, e.g. `batch 16`, `checkpoint encoder.blocks`, `where does the memory go?`; repeatable
+    #[arg(long, value_name = "QUESTION")]
     pub(crate) ask: Vec<String>,
     #[command(flatten)]
     pub(crate) unfold: UnfoldArguments,
@@ -123,5 +123,18 @@ pub(crate) struct PageArguments {
     pub(crate) files: Vec<PathBuf>,
     /// Where to write it
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+}
+
+/// Flags of `fathom viewer`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the viewer was written, 2 it is not installed, or the file cannot be written.
+
+Example:
+  fathom viewer -o viewer.html")]
+pub(crate) struct ViewerArguments {
+    /// Where to write it
+    #[arg(short, long, value_name = "FILE", default_value = "viewer.html")]
     pub(crate) output: PathBuf,
 }

@@ -233,6 +233,6 @@ pub fn most_checkpoints(step: &Step) -> Option<Lever> {
 }
 
 /// These candidates as a lever.
-fn checkpoint(step: &Step, chosen: &[usize]) -> Lever {
+pub(super) fn checkpoint(step: &Step, chosen: &[usize]) -> Lever {
     Lever::Checkpoint(chosen.iter().map(|&at| step.candidates[at].path.clone()).collect())
 }
