@@ -24,7 +24,7 @@ CALLS = [
     {"tool": "run", "arguments": {**FIRST, "gpu": "rtx3090", "quick": True}},
     {
         "tool": "ask",
-        "arguments": {**FIRST, "questions": ["checkpoint", "don't use amp", "batch 512", "will it fit on an RTX 3060?", "pray"]},
+        "arguments": {**FIRST, "questions": ["checkpoint", "don't use amp", "batch 512", "will it fit on an RTX 3090?", "pray"]},
     },
     {"tool": "run", "arguments": {"command": [str(PYTHON), "fails.py"], **LOCAL, "quick": True}},
     {"tool": "run", "arguments": {"command": [], **LOCAL}},
@@ -96,7 +96,7 @@ def test_questions_are_answered_by_trials(session):
     assert checkpoint["after"]["bytes"] < checkpoint["before"]["bytes"]
     assert answers["don't use amp"]["effect"] == "none"
     assert answers["batch 512"]["effect"] == "worse", "the batch is 256"
-    assert answers["will it fit on an RTX 3060?"]["effect"] == "fact"
+    assert answers["will it fit on an RTX 3090?"]["effect"] == "fact"
     assert answers["pray"]["effect"] == "unknown"
 
 
