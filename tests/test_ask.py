@@ -83,7 +83,7 @@ QUESTIONS = {
     "checkpoint encoder.layers": ("unknown", None),
 }  # fmt: skip
 
-SAMPLE = ["use 16 attention heads", "LoRA", "zero_grad(set_to_none=False)", "liger fused linear cross entropy"]
+SAMPLE = ["flash attention", "freeze everything but the head", "LoRA", "zero_grad(set_to_none=False)", "liger fused linear cross entropy"]
 
 
 def base():

@@ -122,6 +122,11 @@ fn modules_are_known_by_their_names() {
         "a list has no bytes of its own"
     );
     assert_eq!(of("freeze the first 1 blocks").tries, [], "which they are is not said");
+    assert_eq!(
+        of("freeze everything but blocks.1").effect,
+        Effect::AtMost(8 * GIB),
+        "the rest is meant"
+    );
     assert_eq!(of("checkpoint no.such.module").effect, Effect::Unknown);
     assert_eq!(of("freeze blocks.1").effect, Effect::AtMost(2 * GIB));
     assert_eq!(of("checkpoint blocks.0").tries, [Try::Checkpoint(vec!["blocks.0".to_owned()])]);
