@@ -24,7 +24,7 @@ CALLS = [
     {"tool": "run", "arguments": {**FIRST, "gpu": "rtx3090", "quick": True}},
     {
         "tool": "ask",
-        "arguments": {**FIRST, "questions": ["checkpoint", "don't use amp", "batch 512", "will it fit on an RTX 3060?", "pray"]},
+        "arguments": {**FIRST, "questions": ["checkpoint", "don't use amp", "batch 512", "will it fit on an RTX 3090?", "pray"]},
     },
     {"tool": "run", "arguments": {"command": [str(PYTHON), "fails.py"], **LOCAL, "quick": True}},
     {"tool": "run", "arguments": {"command": [], **LOCAL}},
@@ -96,7 +96,7 @@ def test_questions_are_answered_by_trials(session):
     assert checkpoint["after"]["bytes"] < checkpoint["before"]["bytes"]
     assert answers["don't use amp"]["effect"] == "none"
     assert answers["batch 512"]["effect"] == "worse", "the batch is 256"
-    assert answers["will it fit on an RTX 3060?"]["effect"] == "fact"
+    assert answers["will it fit on an RTX 3090?"]["effect"] == "fact"
     assert answers["pray"]["effect"] == "unknown"
 
 
@@ -126,6 +126,18 @@ def test_a_cancelled_call_leaves_no_process(session):
     assert cancelled["left"] == 1, "only the server is left"
 
 
+@pytest.mark.matrix
+def test_a_document_is_written_and_given_back(tmp_path):
+    for name in ("train.py", "README.md"):
+        (tmp_path / name).write_text((ROOT / "examples" / "first" / name).read_text())
+    arguments = {**FIRST, "folder": str(tmp_path), "gpu": "rtx3060-12g", "output": "MEMORY.md"}
+    answer = drive([{"tool": "report", "arguments": arguments}])["answers"][0]
+    assert not answer["is_error"], answer["texts"]
+    document = answer["answer"]["document"]
+    assert document == (tmp_path / "MEMORY.md").read_text() and not answer["answer"]["unfinished"]
+    assert "does not fit" in document and "GiB" in document
+
+
 def test_a_server_that_is_killed_takes_its_runs_along(tmp_path):
     """A client that is killed closes the pipes; one that kills the server does not even ask."""
     script = "import time; open('pid', 'w').write(str(__import__('os').getpid())); time.sleep(300)"
@@ -136,9 +148,7 @@ def test_a_server_that_is_killed_takes_its_runs_along(tmp_path):
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "run", "arguments": arguments}},
     ]
-    server = subprocess.Popen(
-        [str(FATHOM), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=USERS, text=True
-    )
+    server = subprocess.Popen([str(FATHOM), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=USERS, text=True)
     for message in messages:
         server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         server.stdin.flush()

@@ -67,6 +67,10 @@ pub(super) fn delete(question: &Question<'_>) -> Reply {
         };
     }
     match held {
+        None if question.words.has("detach*") => {
+            let why = "a part whose graph is cut off keeps nothing and is not trained: how much that is, `fathom run` measures";
+            Reply::unknown(why)
+        }
         Some(finding) => {
             let why = format!(
                 "{}: {}. {}",

@@ -20,7 +20,11 @@ pub(super) fn fused(question: &Question<'_>) -> Reply {
                 "the matrices of attention take {}; a fused kernel keeps none of them",
                 question.share(finding.bytes)
             );
-            question.at_most(finding.bytes, label, why).tried_by(Try::Lever("fused-attention"))
+            let copies = question.finding("duplicates").map_or(0, |finding| finding.bytes);
+            // Copies of queries and keys that lie right for a product go with the product.
+            question
+                .at_most(finding.bytes.saturating_add(copies), label, why)
+                .tried_by(Try::Lever("fused-attention"))
         }
         None => Reply::none(label, no_matrix(question)),
     }

@@ -22,10 +22,12 @@ mod parallel;
 mod precision;
 mod question;
 mod recompute;
+mod seen;
 mod sizes;
 #[cfg(test)]
 mod tests;
 mod topics;
+mod turn;
 mod words;
 
 use std::ops::Range;

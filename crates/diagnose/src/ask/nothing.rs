@@ -43,7 +43,13 @@ pub(super) fn batch_norm(question: &Question<'_>) -> Reply {
             .iter()
             .any(|(path, class)| path == module && class.contains("BatchNorm"))
     };
-    let held = question.bytes(|tensor| is_norm(&tensor.origin.module));
+    // What it keeps, the layer before it has made.
+    let is_kept_for = |name: &str| name.contains("BatchNorm");
+    let held = question.bytes(|tensor| {
+        is_norm(&tensor.origin.module)
+            || is_kept_for(&tensor.name)
+            || tensor.also.iter().any(|(_, name)| is_kept_for(name))
+    });
     let why = format!("what batch norms hold and keep is {}", question.share(held));
     question.at_most(held, Label::ChangesFunction, why)
 }
@@ -60,4 +66,16 @@ pub(super) fn dataset(question: &Question<'_>) -> Reply {
             "the card sees one batch at a time: how many there are takes no memory",
         ),
     }
+}
+
+/// A norm in the place of another keeps something else.
+pub(super) fn other_norm(question: &Question<'_>) -> Reply {
+    let kept = question.bytes(|tensor| {
+        let is_of_norm = |name: &str| name.contains("Norm");
+        is_of_norm(&tensor.name) || tensor.also.iter().any(|(_, name)| is_of_norm(name))
+    });
+    Reply::unknown(format!(
+        "what norms keep is {}; what another one keeps, `fathom run` measures with the change made",
+        question.share(kept)
+    ))
 }

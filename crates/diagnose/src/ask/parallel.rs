@@ -94,6 +94,17 @@ fn ranks(question: &Question<'_>) -> Option<u64> {
     if one { Some(1) } else { counted }
 }
 
+/// `nn.DataParallel` divides the batch that the script has.
+pub(super) fn data_parallel(question: &Question<'_>) -> Reply {
+    let data = question.of_data();
+    let why = format!(
+        "nn.DataParallel divides a batch between the GPUs, and each holds the whole model; the first also has the results of \
+         all: what follows the batch is {}. DistributedDataParallel does not divide the script's batch",
+        question.share(data)
+    );
+    question.at_most(data, LABEL, why)
+}
+
 pub(super) fn ddp(question: &Question<'_>) -> Reply {
     let gradients = question.all_gradients();
     if let Some(finding) = question.finding("gradient-buckets") {
@@ -117,9 +128,11 @@ pub(super) fn ddp(question: &Question<'_>) -> Reply {
          ZeRO), makes it less. {HOW}",
         bytes::text(gradients)
     );
-    match question.is_worth(gradients) && names_ddp(question) {
-        true => Reply::worse(LABEL, why),
-        false => Reply::none(LABEL, why),
+    match (names_ddp(question), question.is_worth(gradients)) {
+        (true, true) => Reply::worse(LABEL, why),
+        (true, false) => Reply::none(LABEL, why),
+        // More GPUs, in whatever way: a part of the batch for each is the most that they bring without sharding.
+        (false, _) => question.at_most(question.of_data(), LABEL, why),
     }
 }
 

@@ -103,6 +103,11 @@ impl<'a> Question<'a> {
 
     /// Modules of the model that the question names: by path, by its end, or by the name of one of its parts.
     pub(super) fn modules(&self) -> Result<Vec<String>, String> {
+        // `everything but the head` names what is not meant.
+        let except = ["but", "except", "besides", "everything", "only", "apart from", "other than"];
+        if except.iter().any(|word| self.words.has(word)) {
+            return Ok(Vec::new());
+        }
         let known = || self.anatomy().modules.iter().map(|(path, _)| path.as_str());
         let mut found = Vec::new();
         for (text, is_of_topic) in self.words.wholes().filter(|(text, _)| !text.is_empty()) {
@@ -141,8 +146,23 @@ impl<'a> Question<'a> {
 
     /// Whether only some of what it names is meant: `the first 3 blocks`, `every other layer`.
     pub(super) fn is_partial(&self) -> bool {
-        let words =
-            ["first", "last", "half", "some", "every", "other", "except", "bottom", "top", "only"];
+        let words = [
+            "first",
+            "last",
+            "half",
+            "some",
+            "every",
+            "other",
+            "except",
+            "bottom",
+            "top",
+            "only",
+            "but",
+            "besides",
+            "everything",
+            "apart",
+            "than",
+        ];
         words.iter().any(|word| self.words.has(word)) || self.words.numbers(&self.span).0.is_some()
     }
 

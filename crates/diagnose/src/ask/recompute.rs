@@ -112,6 +112,15 @@ pub(super) fn dropout(question: &Question<'_>) -> Reply {
             || tensor.also.iter().any(|(_, name)| is_mask(name))
             || is_mask(&tensor.origin.operator)
     });
+    let adds = ["add", "adding", "more", "use", "increase"].iter().any(|it| question.words.has(it));
+    if !question.is_without() && (masks == 0 || adds) {
+        let why = format!(
+            "dropout that is added keeps a mask of one byte a number wherever it stands; now it takes {}. How much that adds, \
+             `fathom run` measures",
+            bytes::text(masks)
+        );
+        return Reply::unknown(why);
+    }
     let why = format!(
         "what dropout makes and keeps takes {} at the peak; how likely it drops changes nothing",
         bytes::text(masks)

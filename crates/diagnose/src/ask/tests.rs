@@ -122,6 +122,11 @@ fn modules_are_known_by_their_names() {
         "a list has no bytes of its own"
     );
     assert_eq!(of("freeze the first 1 blocks").tries, [], "which they are is not said");
+    assert_eq!(
+        of("freeze everything but blocks.1").effect,
+        Effect::AtMost(8 * GIB),
+        "the rest is meant"
+    );
     assert_eq!(of("checkpoint no.such.module").effect, Effect::Unknown);
     assert_eq!(of("freeze blocks.1").effect, Effect::AtMost(2 * GIB));
     assert_eq!(of("checkpoint blocks.0").tries, [Try::Checkpoint(vec!["blocks.0".to_owned()])]);
@@ -158,12 +163,11 @@ fn what_is_asked_for_is_told() {
 #[test]
 fn smaller_heads_double_the_matrices_of_naive_attention() {
     let mut anatomy = trained();
-    anatomy.allocated_peak.tensors.push(tensor(
-        Category::Activations,
-        GIB,
-        &[8, 12, 512, 64],
-        "attn",
-    ));
+    anatomy.allocated_peak.tensors.extend([
+        tensor(Category::Activations, GIB, &[8, 12, 512, 512], "attn"),
+        tensor(Category::Weights, GIB, &[3 * 768, 768], "attn.qkv"),
+        tensor(Category::Weights, GIB, &[768, 768], "attn.proj"),
+    ]);
     let evidence =
         vec![crate::Evidence { shape: vec![8, 12, 512, 512], ..crate::Evidence::default() }];
     let matrices = vec![Finding { evidence, ..found("attention-matrices", GIB).remove(0) }];

@@ -64,6 +64,7 @@ const TOPICS: &[Topic] = &[
     change("eval", gradients::eval, &["model eval", "eval mode", "evaluation mode"]),
     change("clipping", nothing::clipping, &["clip grad*", "gradient clip*", "grad clip*", "clip the gradient*", "clipping"]),
     change("accumulate", gradients::accumulation, &["accumul*", "grad accum*", "micro batch*", "microbatch*"]),
+    change("another norm", nothing::other_norm, &["group norm*", "groupnorm*", "layer norm*", "layernorm*", "rms norm*", "rmsnorm*", "instance norm*", "instancenorm*"]),
     change("batch norm", nothing::batch_norm, &["batch norm*", "batchnorm*", "sync bn", "syncbatchnorm"]),
     change("bucket view", parallel::bucket_view, &["gradient as bucket view", "bucket view"]),
     change("optimizer offload", optimizer::offload, &["offload* the optimizer*", "offload* optimizer*", "optimizer offload*", "optimizer state* offload*", "optimizer* to cpu", "optimizer on cpu", "optimizer* on the cpu", "optimizer* to the cpu", "optimizer state* to cpu", "optimizer state* to the cpu", "optimizer state* on the cpu", "optimizer state* on cpu", "zero offload", "deepspeedcpuadam", "cpu adam", "cpuadam", "cpu offload the optimizer*", "paged adam*", "paged optimizer*", "cpuoffloadoptimizer"]),
@@ -90,9 +91,10 @@ const TOPICS: &[Topic] = &[
     change("FSDP", parallel::fsdp, &["fsdp*", "fully shard*", "fullyshard*", "shard* data parallel", "zero 3", "zero3", "zero stage 3", "deepspeed stage 3", "stage 3", "shard* the model", "shard* model", "shard* weight*", "shard* the weight*", "shard* parameter*"]),
     change("ZeRO-2", parallel::zero_two, &["zero 2", "zero2", "zero stage 2", "deepspeed stage 2", "stage 2", "shard* grad*", "shard* the grad*"]),
     change("ZeRO-1", parallel::zero_one, &["zero 1", "zero1", "zero stage 1", "deepspeed stage 1", "stage 1", "zeroredundancyoptimizer", "shard* optim*", "shard* the optim*", "zero redundancy*", "distributed optimizer"]),
-    change("ZeRO", parallel::fsdp, &["deepspeed", "zero"]),
+    change("ZeRO", parallel::fsdp, &["deepspeed", "use zero", "with zero", "does zero", "would zero", "zero optimizer*", "zero shard*"]),
     change("tensor parallelism", parallel::split_model, &["tensor parallel*", "pipeline parallel*", "model parallel*", "context parallel*", "sequence parallel*", "megatron", "expert parallel*"]),
-    change("DDP", parallel::ddp, &["ddp", "distributed data parallel*", "distributeddataparallel", "data parallel*", "dataparallel", "multi gpu", "multigpu", "multiple gpu*", "more gpu*", "two gpu*", "2 gpu*", "4 gpu*", "8 gpu*", "second gpu", "several gpu*", "another gpu"]),
+    change("DDP", parallel::ddp, &["ddp", "distributed data parallel*", "distributeddataparallel", "multi gpu", "multigpu", "multiple gpu*", "more gpu*", "two gpu*", "2 gpu*", "4 gpu*", "8 gpu*", "second gpu", "several gpu*", "another gpu"]),
+    change("DataParallel", parallel::data_parallel, &["nn dataparallel", "dataparallel", "data parallel*"]),
     change("EMA", copies::copies, &["ema", "exponential moving average", "moving average", "teacher*", "averaged model", "averagedmodel", "swa", "polyak", "target network*", "model averag*", "weight averag*"]),
     // Freezing and weights of fewer bits.
     change("unfreeze", adapters::unfreeze, &["unfreez*", "unfrozen", "requires grad true", "full fine tun*", "full finetun*"]),
@@ -108,28 +110,28 @@ const TOPICS: &[Topic] = &[
     change("checkpoint", recompute::checkpoint, &["gradient checkpoint*", "activation checkpoint*", "grad checkpoint*", "checkpoint*", "recomput*", "rematerial*", "remat", "reversible", "use reentrant", "selective checkpoint*"]),
     // The optimizer.
     change("SGD", optimizer::sgd, &["sgd", "without momentum", "no momentum", "stateless optim*"]),
-    change("Adafactor", optimizer::small_state, &["adafactor", "came", "galore", "sm3", "apollo", "adam mini", "adalomo", "lomo"]),
+    change("Adafactor", optimizer::small_state, &["adafactor", "galore", "sm3", "apollo", "adam mini", "adalomo", "lomo"]),
     change("one moment", optimizer::one_moment, &["lion", "muon", "rmsprop", "adagrad", "momentum"]),
     change("Adam", optimizer::adam, &["adam", "adamw", "lamb", "nadam", "radam"]),
     // The allocator.
     change("empty_cache", allocator::cache, &["empty cache", "emptycache", "empty the cache", "clear cache", "clear the cache", "clearing the cache", "clear the cuda cache", "clear cuda cache", "clear gpu memory", "clear the gpu memory", "free the cache", "flush the cache", "emptying the cache", "emptying cache", "clear gpu cache", "ipc collect"]),
     change("gc.collect", allocator::garbage, &["gc collect", "garbage collect*", "gc"]),
-    change("del", allocator::delete, &["del", "delete", "deleting", "detach", "loss item", "retain graph"]),
+    change("del", allocator::delete, &["del", "detach", "loss item", "retain graph"]),
     change("allocator settings", allocator::settings, &["expandable segment*", "max split size*", "garbage collection threshold", "pytorch cuda alloc conf", "pytorch alloc conf", "alloc conf", "roundup power2*", "cudamallocasync", "backend cudamallocasync", "allocator setting*", "allocator", "pytorch no cuda memory caching", "memory pool", "set per process memory fraction"]),
     // The host, and what takes no memory.
-    change("the host's memory", nothing::host, &["num worker*", "numworker*", "worker*", "dataloader worker*", "pin memory", "pinned memory", "pinmemory", "prefetch*", "persistent worker*", "swap", "swapfile", "more ram", "system ram", "cpu ram", "host memory", "ram", "shm", "non blocking"]),
+    change("the host's memory", nothing::host, &["num worker*", "numworker*", "worker*", "dataloader worker*", "pin memory", "pinned memory", "pinmemory", "prefetch*", "persistent worker*", "swap space", "swap file", "more swap", "swapfile", "more ram", "system ram", "cpu ram", "host memory", "ram", "shm", "non blocking"]),
     change("no memory", nothing::no_memory, &["learning rate", "lr", "weight decay", "scheduler", "warmup", "warm up", "seed", "epoch*", "shuffl*", "logging", "wandb", "tensorboard", "label smoothing", "betas", "num steps", "more steps", "training steps", "max steps"]),
     change("the data set", nothing::dataset, &["dataset*", "data set*", "training data", "training samples", "number of samples"]),
     change("dropout", recompute::dropout, &["dropout", "drop path", "stochastic depth"]),
     change("inplace", recompute::inplace, &["inplace", "in place"]),
     // Sizes.
     change("vocabulary", sizes::vocabulary, &["vocab*", "num classes", "number of classes", "classes"]),
-    change("tokens", sizes::tokens, &["sequence length", "seq len*", "seq length", "seqlen", "context length", "context window", "context size", "block size", "max length", "max seq*", "max len*", "sequence*", "context", "tokens", "token count", "number of tokens", "prompt length", "max new tokens", "max position*"]),
-    change("patch size", sizes::patch, &["patch size", "patch*", "stride"]),
-    change("input size", sizes::inputs, &["resolution*", "image size*", "img size", "image*", "crop size", "input size", "input resolution", "frame*", "point*", "voxel*", "number of frames", "num points", "group*", "pixels", "video length", "crop*", "audio length"]),
-    change("depth", sizes::layers, &["num layer*", "number of layer*", "n layer*", "layer*", "block*", "depth", "deeper", "shallower", "deeper model", "shallower model"]),
+    change("tokens", sizes::tokens, &["sequence length", "seq len*", "seq length", "seqlen", "context length", "context window", "context size", "block size", "max length", "max seq*", "max len*", "sequence*", "longer context", "shorter context", "context of", "tokens", "token count", "number of tokens", "prompt length", "max new tokens", "max position*"]),
+    change("patch size", sizes::patch, &["patch size", "patch", "patches"]),
+    change("input size", sizes::inputs, &["resolution*", "image size*", "img size", "image", "crop size", "input size", "input resolution", "frame", "points", "number of points", "point cloud*", "voxel", "number of frames", "num points", "groups", "num groups", "number of groups", "pixels", "video length", "crop*", "audio length"]),
+    change("depth", sizes::layers, &["num layer*", "number of layer*", "n layer*", "layer", "block", "depth", "deeper", "shallower", "deeper model", "shallower model"]),
     change("width", sizes::width, &["hidden size", "hidden dim*", "hidden", "d model", "width", "embed dim*", "embedding dim*", "embedding size", "n embd", "channels", "base channels", "wider", "narrower", "mlp ratio", "feedforward", "ffn", "intermediate size", "smaller model", "bigger model", "larger model", "model size"]),
-    change("batch", sizes::batch, &["batch size*", "batchsize", "batch*", "bs", "mini batch*", "minibatch*", "samples per step"]),
+    change("batch", sizes::batch, &["batch size*", "batchsize", "batch", "batches", "bs", "mini batch*", "minibatch*", "samples per step"]),
     // What is so.
     Topic { name: "the largest batch", phrases: &["largest batch*", "biggest batch*", "max batch*", "maximum batch*", "how big a batch", "how large a batch", "how large can the batch*", "how big can the batch*", "what batch*", "which batch*"], reply: about::largest_batch, rank: Rank::Fit },
     Topic { name: "fits", phrases: &["will it fit", "does it fit", "does this fit", "will this fit", "can it fit", "can i train*", "can i run*", "can this run*", "would it fit", "would this fit", "fit on*", "fits on*", "fit in*", "fits in*", "fit into*", "run on a*", "train on a*", "enough for", "be enough", "is enough", "fit", "how much memory do i need", "how much vram do i need", "which gpu", "what gpu", "what card", "which card", "smallest gpu"], reply: about::fits, rank: Rank::Fit },
@@ -214,7 +216,8 @@ fn settle(
         found = if kept.is_empty() { found } else { kept };
     }
     // `FSDP on 4 GPUs` asks about FSDP.
-    const SHARDS: [&str; 5] = ["FSDP", "ZeRO", "ZeRO-1", "ZeRO-2", "tensor parallelism"];
+    const SHARDS: [&str; 6] =
+        ["DataParallel", "FSDP", "ZeRO", "ZeRO-1", "ZeRO-2", "tensor parallelism"];
     if found.iter().any(|(topic, _)| SHARDS.contains(&topic.name)) {
         found.retain(|(topic, _)| topic.name != "DDP");
     }

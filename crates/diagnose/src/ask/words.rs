@@ -165,10 +165,8 @@ impl Words {
             .filter_map(|at| Some((at, self.number(at)?)))
             .collect();
         let earlier = |at: usize| {
-            let before = at.saturating_sub(2)..at;
-            before
-                .into_iter()
-                .any(|at| matches!(self.text(at), "from" | "of" | "than" | "currently"))
+            let (last, other) = (self.text(at.wrapping_sub(1)), self.text(at.wrapping_sub(2)));
+            matches!(last, "from" | "than" | "currently") || (other, last) == ("instead", "of")
         };
         let was = all.iter().find(|(at, _)| earlier(*at) && 1 < all.len()).map(|row| row.1);
         let new = all.iter().filter(|(at, number)| !(earlier(*at) && Some(*number) == was));

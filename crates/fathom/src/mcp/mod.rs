@@ -6,6 +6,7 @@
 //! child ends when its call is cancelled, runs out of time or memory, or when the server is gone.
 
 mod call;
+mod commands;
 mod inputs;
 mod outputs;
 mod server;
