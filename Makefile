@@ -77,7 +77,7 @@ test-fuzz:
 test-differential: build $(OTHERS:%=.venvs/%/torch.stamp)
 	FATHOM_DIFFERENTIAL=required cargo test --quiet -p allocator --test differential -- --ignored --nocapture
 
-test-python test-matrix test-torches: build checker viewer-if-there $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
+test-python test-matrix test-torches: build checker viewer-if-there $(VENV)/test.stamp .venvs/mcp/mcp.stamp $(OTHERS:%=.venvs/%/torch.stamp)
 
 test-python:
 	$(PYTEST) tests -m "not matrix and not torches"
@@ -228,6 +228,12 @@ $(TSC)/tsc.stamp: requirements/node.txt crates/page/lint/package.json crates/pag
 	$(PYTHON) -m venv .venvs/extension
 	$(call beside,$(VENV),.venvs/extension)
 	.venvs/extension/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/extension.txt
+	touch $@
+
+# The Model Context Protocol's own client, which test_mcp.py drives the server with; it needs no torch.
+.venvs/mcp/mcp.stamp: requirements/mcp.txt
+	$(PYTHON) -m venv .venvs/mcp
+	.venvs/mcp/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/mcp.txt
 	touch $@
 
 clean:
