@@ -1,22 +1,59 @@
 //! A plan as what to write, and where.
 
 use ::fit::Lever;
-use ::fit::plan::Plan;
+use ::fit::patch::Patch;
+use ::fit::plan::{Plan, Written};
 
 use super::Fit;
 
 /// Places of the code that are listed.
 const PLACES: usize = 4;
 
-/// Lines to write, each lever with its place.
+/// A diff that was applied and run, with what else is to be given; else lines to write, each lever with its place, and what
+/// is in the way of a diff.
 pub fn patch(fit: &Fit, plan: &Plan) -> String {
+    match &plan.written {
+        Some(Written::Patch { patch, .. }) => written(fit, plan, patch),
+        Some(Written::InTheWay(why)) => {
+            let why = why.iter().map(|why| format!("no patch: {why}\n"));
+            by_hand(fit, plan) + &why.collect::<String>()
+        }
+        None => by_hand(fit, plan),
+    }
+}
+
+fn written(fit: &Fit, plan: &Plan, patch: &Patch) -> String {
     let mut text = String::new();
+    for (name, settings) in &patch.environment {
+        text += &format!("{name}={settings}   # in the environment of the command\n");
+    }
+    text += &knobs(fit, plan);
+    if !patch.words.is_empty() {
+        text += &format!("{}   # behind the command\n", patch.words.join(" "));
+    }
+    if let Some(folder) = &patch.folder {
+        text += &format!("# in {folder}:\n");
+    }
+    text + &patch.diff()
+}
+
+/// Settings of the user's, as they would be written.
+fn knobs(fit: &Fit, plan: &Plan) -> String {
+    let line = |lever: &Lever| match lever {
+        Lever::Knob { name, value } => {
+            let written = fit.knobs.iter().find(|row| row.0 == *name && row.1 == *value);
+            format!("{name}: {}\n", written.map_or(value.as_str(), |row| row.2.as_str()))
+        }
+        _ => String::new(),
+    };
+    plan.levers.iter().map(line).collect()
+}
+
+fn by_hand(fit: &Fit, plan: &Plan) -> String {
+    let mut text = knobs(fit, plan);
     for lever in &plan.levers {
         text += &match lever {
-            Lever::Knob { name, value } => {
-                let written = fit.knobs.iter().find(|row| row.0 == *name && row.1 == *value);
-                format!("{name}: {}\n", written.map_or(value.as_str(), |row| row.2.as_str()))
-            }
+            Lever::Knob { .. } => String::new(),
             other => of_lever(other, plan),
         };
     }
