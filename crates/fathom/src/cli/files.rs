@@ -125,3 +125,16 @@ pub(crate) struct PageArguments {
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub(crate) output: PathBuf,
 }
+
+/// Flags of `fathom viewer`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the viewer was written, 2 it is not installed, or the file cannot be written.
+
+Example:
+  fathom viewer -o viewer.html")]
+pub(crate) struct ViewerArguments {
+    /// Where to write it
+    #[arg(short, long, value_name = "FILE", default_value = "viewer.html")]
+    pub(crate) output: PathBuf,
+}

@@ -2,18 +2,22 @@
 
 mod command;
 mod files;
+mod report;
 mod run;
 mod trials;
 
 use std::path::PathBuf;
 
+use ::report::Unfold;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use report::Unfold;
 
 pub(crate) use self::command::complete;
-pub(crate) use self::files::{DiffArguments, ExplainArguments, PageArguments, ReplayArguments};
+pub(crate) use self::files::{
+    DiffArguments, ExplainArguments, PageArguments, ReplayArguments, ViewerArguments,
+};
+pub(crate) use self::report::ReportArguments;
 pub(crate) use self::run::{CheckArguments, OutletArguments, RunArguments, WorldArguments};
 pub(crate) use self::trials::{FitArguments, SweepArguments, TrialArguments};
 
@@ -36,6 +40,7 @@ impl Command {
         let words = match &mut self {
             Command::Run(arguments) => &mut arguments.command,
             Command::Fit(arguments) => &mut arguments.trial.command,
+            Command::Report(arguments) => &mut arguments.trial.command,
             Command::Sweep(arguments) => &mut arguments.trial.command,
             _ => return self,
         };
@@ -50,6 +55,8 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// Run every script of `fathom.toml` and fail if one is over its budget or has grown
     Check(CheckArguments),
+    /// Write a document: why the script needs its memory, what was tried, and what to change, all measured
+    Report(ReportArguments),
     /// Find what to change so that the script fits a card; every change is tried
     Fit(FitArguments),
     /// Try values of the script's own settings: which fit which card, and the largest that does
@@ -60,6 +67,8 @@ pub(crate) enum Command {
     Diff(DiffArguments),
     /// Write one HTML file, which needs no network, from recordings, snapshots and reports
     Page(PageArguments),
+    /// Write one HTML file that does the same in a browser, for people without Fathom
+    Viewer(ViewerArguments),
     /// Replay a memory snapshot or recording: exactly, then under other settings and on other cards
     Replay(ReplayArguments),
     /// List the catalogue of cards, or all that is known about one

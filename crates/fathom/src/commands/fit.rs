@@ -64,7 +64,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
             Some(text) => headroom(text, &card)?,
             None => (card.memory_bytes as f64 * HEADROOM) as u64,
         },
-        precision: if BFLOAT16 <= card.compute_capability { AMP_BF16 } else { AMP_FP16 },
+        precision: precision(&card),
     };
     let answer = search(&mut bench, &wish)?;
     let is_whole = bench.runner.unfinished(began).is_none();
@@ -93,6 +93,11 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     }
     let failed = done.is_some_and(|done| !done.is_done());
     Ok(outputs.finish(fit.exit_code().max(u8::from(failed))))
+}
+
+/// The lever of lower precision for a card.
+pub(super) fn precision(card: &gpus::Card) -> &'static str {
+    if BFLOAT16 <= card.compute_capability { AMP_BF16 } else { AMP_FP16 }
 }
 
 /// Every value of every knob, as the user would write it.

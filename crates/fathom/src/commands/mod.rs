@@ -11,8 +11,10 @@ mod gpus;
 mod meta;
 mod page;
 mod replay;
+mod report;
 mod run;
 mod sweep;
+mod viewer;
 
 pub(crate) use calibrate::calibrate;
 pub(crate) use check::check;
@@ -24,5 +26,7 @@ pub(crate) use gpus::gpus;
 pub(crate) use meta::{completions, man};
 pub(crate) use page::page;
 pub(crate) use replay::replay;
+pub(crate) use report::report;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+pub(crate) use viewer::viewer;
