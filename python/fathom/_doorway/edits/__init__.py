@@ -5,6 +5,8 @@ An edit is a range of bytes of a file and what stands there instead. The doorway
 way.
 """
 
+from ..border import keep_theirs
+
 
 class Blocked(Exception):
     """No edit can be made; the line that is in the way, and why."""
@@ -31,6 +33,12 @@ class Edits:
         try:
             make(self, *args, **kwargs)
         except Blocked as why:
-            self.all = before
-            if str(why) not in self.blocked:
-                self.blocked.append(str(why))
+            self.refuse(before, str(why))
+        except Exception as error:  # the lever itself acts all the same
+            keep_theirs(error)
+            self.refuse(before, f"the change cannot be written: {type(error).__name__}: {error}")
+
+    def refuse(self, before, why):
+        self.all = before
+        if why not in self.blocked:
+            self.blocked.append(why)
