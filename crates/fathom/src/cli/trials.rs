@@ -58,6 +58,12 @@ pub(crate) struct FitArguments {
     /// `training`: also try what changes the training
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = ["training"])]
     pub(crate) allow: Vec<String>,
+    /// What is to stay free, as a share or a size [default: 3%]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) headroom: Option<String>,
+    /// Apply the patch of the chosen plan to your files
+    #[arg(long)]
+    pub(crate) write: bool,
     /// Values of a setting of the script's that may be tried, the mildest first: `batch-size=32,16`
     #[arg(long, value_name = "NAME=V,V,…")]
     pub(crate) vary: Vec<String>,

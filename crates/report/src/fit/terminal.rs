@@ -1,6 +1,6 @@
 //! The plans as text: the verdict, the plan to take and how, then the others.
 
-use ::fit::plan::Plan;
+use ::fit::plan::{Plan, Written};
 use ::fit::{Lever, Outcome};
 
 use anstyle::Style;
@@ -36,6 +36,10 @@ pub fn terminal(fit: &Fit, palette: Palette) -> String {
     }
     if let Some(plan) = answer.chosen.map(|index| &answer.plans[index]) {
         lines.section(PLAIN_LABEL, "do", patch(fit, plan).lines());
+        if matches!(plan.written, Some(Written::Patch { .. })) {
+            let seen = "this was applied to a copy, which was run: the numbers are its own (`--write` applies it)";
+            lines.section(PLAIN_LABEL, "patch", [seen]);
+        }
         lines.section(PLAIN_LABEL, "cost", [format!("{}, {}", plan.label, cost(plan))]);
     } else if let (false, Some(index)) = (answer.as_it_is.fits(), answer.tightest) {
         let plan = &answer.plans[index];
