@@ -62,7 +62,7 @@ def run(
     called as `target(*arguments, **kwargs)`. All other names are options of Fathom's, those of `fathom run`;
     `python` is the interpreter, this one unless told otherwise, and `out` keeps the files of the run in a folder.
 
-    A run that does not fit, or fails by itself, is a report like any other; what cannot be run raises `Error`.
+    A run that does not fit, or fails for another reason, is a report like any other; what cannot be run raises `Error`.
     """
     for name in unknown:
         raise TypeError(no_option(name, callable(target)))

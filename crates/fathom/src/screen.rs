@@ -8,6 +8,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
+use report::Reader;
+
+/// Columns of a text whose reader is not known.
+const COLUMNS: usize = 80;
 
 /// The standard output, where it is kept for the answer alone.
 static ANSWER: OnceLock<File> = OnceLock::new();
@@ -31,6 +35,17 @@ pub(crate) fn keep_for_answer() -> Result<()> {
         return Ok(());
     }
     keep().context("the standard output cannot be kept for the answer")
+}
+
+/// Who reads the standard output: as wide as `COLUMNS` says, else the terminal, else 80 columns.
+pub(crate) fn reader() -> Reader {
+    let told = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let seen = || {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        Some(usize::from(size.ws_col))
+    };
+    let is_known = |columns: &usize| *columns != 0;
+    Reader::coloured(told.filter(is_known).or_else(|| seen().filter(is_known)).unwrap_or(COLUMNS))
 }
 
 /// Writes an answer of a program, as it is.

@@ -74,8 +74,7 @@ pub(crate) struct ExplainArguments {
 impl ExplainArguments {
     /// What is shown in full.
     pub(crate) fn unfold(&self) -> Unfold {
-        let unfold = Unfold::from(self.unfold);
-        Unfold { fragments: unfold.fragments || self.fragments, ..unfold }
+        Unfold { fragments: self.fragments, ..Unfold::from(self.unfold) }
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) enum Command {
     Fit(FitArguments),
     /// Try values of the script's own settings: which fit which card, and the largest that does
     Sweep(SweepArguments),
-    /// Say who holds the memory of a recording or a snapshot, and why a message says there was none
+    /// Explain a recording, a snapshot or an out-of-memory message
     Explain(ExplainArguments),
     /// Compare two runs, commits, settings or snapshots: what grew and what shrank
     Diff(DiffArguments),
@@ -109,12 +109,15 @@ pub(crate) struct CardArguments {
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Show in full")]
 pub(crate) struct UnfoldArguments {
-    /// Everything
+    /// Every section of the report; long ones are cut, and the flags below show them in full
     #[arg(long)]
     pub(crate) all: bool,
-    /// Every cause with its evidence and what may be done
+    /// Every cause with its evidence and its remedies
     #[arg(long)]
     pub(crate) findings: bool,
+    /// What holds the memory, by category
+    #[arg(long)]
+    pub(crate) held: bool,
     /// Every row of the ledger, and how it is known
     #[arg(long)]
     pub(crate) ledger: bool,
@@ -137,12 +140,29 @@ pub(crate) struct UnfoldArguments {
 
 impl From<UnfoldArguments> for Unfold {
     fn from(typed: UnfoldArguments) -> Unfold {
-        if typed.all {
-            return Unfold::all();
-        }
         let UnfoldArguments {
-            findings, ledger, modules, lines, tensors, operators, phases, ..
+            all,
+            findings,
+            held,
+            ledger,
+            modules,
+            lines,
+            tensors,
+            operators,
+            phases,
         } = typed;
-        Unfold { findings, ledger, modules, lines, tensors, operators, phases, ..Unfold::default() }
+        let fragments = false;
+        Unfold {
+            all,
+            findings,
+            held,
+            ledger,
+            modules,
+            lines,
+            tensors,
+            operators,
+            phases,
+            fragments,
+        }
     }
 }

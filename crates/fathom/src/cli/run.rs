@@ -12,7 +12,7 @@ use super::{CardArguments, UnfoldArguments};
 Without `--gpu` and `--memory`, memory is unlimited.
 
 Exit codes: 0 fits, 1 does not fit or has grown, 2 bad usage or input, or an output that cannot be written,
-3 the script failed by itself, 4 unfinished: a signal or the timeout ended it first.
+3 the script failed for another reason, 4 unfinished: a signal or the timeout ended it first.
 
 Example:
   fathom run --gpu rtx3090 -- python train.py --batch-size 64")]
@@ -31,7 +31,7 @@ pub(crate) struct RunArguments {
     /// Exit with 1 if the run needs more than this baseline, written by `--save-baseline`, and the margin
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Growth that is let through: `2%`, `64MiB`, `0` [default: 2%]
+    /// Allowed growth over the baseline: `2%`, `64MiB`, `0` [default: 2%]
     #[arg(long, value_name = "MARGIN")]
     pub(crate) margin: Option<String>,
     /// Write what the run needs as a baseline, small enough to commit
@@ -107,7 +107,7 @@ pub(crate) struct OutletArguments {
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Exit codes: 0 every script passes, 1 one does not fit or has grown, 2 bad usage or input, or an output that cannot be
-written, 3 one failed by itself, 4 one is unfinished: a signal or its timeout ended it first.
+written, 3 one failed for another reason, 4 one is unfinished: a signal or its timeout ended it first.
 
 Example of a `fathom.toml`:
   gpu = \"rtx3090\"
@@ -141,7 +141,7 @@ pub(crate) struct CheckArguments {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "More than one card")]
 pub(crate) struct WorldArguments {
-    /// The script is one rank of so many; only the ranks that are asked for run
+    /// Simulate one rank of an N-rank job
     #[arg(long, value_name = "N")]
     pub(crate) world_size: Option<u32>,
     /// Which rank runs [default: 0]

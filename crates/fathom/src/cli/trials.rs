@@ -45,7 +45,7 @@ pub(crate) struct TrialArguments {
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Exit codes: 0 it fits, as it is or with a plan, 1 nothing that was tried fits, 2 bad usage or input, or an output that
-cannot be written, 3 the script failed by itself, 4 unfinished: a signal ended the search first.
+cannot be written, 3 the script failed for another reason, 4 unfinished: a signal ended the search first.
 
 Example:
   fathom fit --gpu rtx3090 --vary batch-size=32,16 -- python train.py --batch-size 64")]

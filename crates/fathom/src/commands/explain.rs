@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use diff::Side;
 use recording::Recording;
-use report::{Explanation, Palette, RankedSides};
+use report::{Explanation, RankedSides};
 use study::{Context, Study, Wants};
 
 use crate::cli::ExplainArguments;
@@ -18,6 +18,8 @@ use crate::here;
 use crate::load::{self, Loaded};
 use crate::oom;
 use crate::outputs::Outputs;
+use crate::screen;
+use crate::shell;
 
 /// Says who holds the memory of recordings and memory snapshots, and what texts say about it; 0 if there is an
 /// answer. Texts are explained together: a log and a table may be about one card.
@@ -50,7 +52,7 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     });
     let mut studied: Vec<(&PathBuf, Explanation)> = studied.collect::<Result<_>>()?;
     if let Some(ranks) = ranks(&studied) {
-        outputs.print(&report::explain_ranks(&ranks, Palette::coloured()));
+        outputs.print(&report::explain_ranks(&ranks, screen::reader()));
         outputs.print("\n");
         if IN_FULL < studied.len() {
             studied = vec![studied.swap_remove(ranks.worst())];
@@ -67,6 +69,7 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
         let Study { anatomy, findings, .. } = &explanation.study;
         let asked = arguments.ask.iter();
         explanation.answers = asked.map(|ask| diagnose::ask(anatomy, findings, ask)).collect();
+        explanation.next = Some(next(file, &explanation.study, arguments));
         show(&explanation, arguments, &mut outputs);
     }
     if texts.is_empty() && is_any_recorded {
@@ -77,6 +80,17 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     }
     oom::explain(&texts, &arguments.texts, arguments.source.json.as_deref(), &mut outputs)?;
     Ok(outputs.finish(0))
+}
+
+/// The same with every section; where that was asked for, as a page.
+fn next(file: &Path, study: &Study, arguments: &ExplainArguments) -> String {
+    let (file, device) = (file.to_string_lossy(), study.device.to_string());
+    if arguments.unfold.all {
+        return shell::line(["fathom", "page", &file]);
+    }
+    let of_one = arguments.source.device.map(|_| ["--device", &device]);
+    let words = ["fathom", "explain", "--all"].into_iter().chain(of_one.into_iter().flatten());
+    shell::line(words.chain([&*file]))
 }
 
 /// So many recordings are explained in full; of more, the one that needs most.
@@ -137,22 +151,22 @@ pub(crate) fn explanation(recording: Recording, file: &Path, wants: Wants) -> Re
     }
     if !is_ours {
         study.notes.push(
-            "nothing has a name here, so the category is unknown: `fathom run` gives names to all"
+            "snapshots carry no tensor names, so categories are unknown; `fathom run` records them"
                 .to_owned(),
         );
     }
     if study.anatomy.is_inferred {
         study.notes.push(
-            "a snapshot has no names: categories, modules and phases are inferred from it; \
+            "snapshots carry no tensor names; categories, modules and phases are inferred: \
              `fathom run` records them"
                 .to_owned(),
         );
     }
-    Ok(Explanation { file, study, answers: Vec::new() })
+    Ok(Explanation { file, study, answers: Vec::new(), next: None })
 }
 
 fn show(explanation: &Explanation, arguments: &ExplainArguments, outputs: &mut Outputs) {
     if outputs.json(arguments.source.json.as_deref(), || report::explain_json(explanation)) {
-        outputs.print(&report::explain(explanation, Palette::coloured(), &arguments.unfold()));
+        outputs.print(&report::explain(explanation, screen::reader(), &arguments.unfold()));
     }
 }

@@ -1,0 +1,119 @@
+"""Words: phrases that readers stumbled over stay out, help and errors are as they were read, paragraphs are short."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import FATHOM, ROOT, environment
+
+GOLDEN = ROOT / "tests" / "golden"
+FORBIDDEN = ROOT / "tests" / "words" / "forbidden.txt"
+COMMANDS = ("run", "check", "fit", "sweep", "explain", "diff", "page", "replay", "gpus", "calibrate", "doctor", "completions", "man")
+# What is quoted from others or is the record of what was, and the lists of the phrases themselves.
+QUOTED = ("CHANGELOG.md", "tests/words/", "tests/oom/", "tests/recorded/", "fuzz/corpus/", "bench/results/", "LICENSE", "tests/test_words.py")
+TEXTS = {".rs", ".py", ".md", ".toml", ".js", ".ts", ".txt", ".html", ".css", ".yml", ".yaml", ".sbatch", ".sh", ""}
+# Words of a paragraph of ARCHITECTURE.md.
+LONGEST = 100
+
+
+def texts():
+    """Every text of the tree that people or programs read."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
+    names = listed.stdout.splitlines() if listed.returncode == 0 else []
+    for name in names:
+        path = ROOT / name
+        if path.suffix in TEXTS and not name.startswith(QUOTED) and path.is_file():
+            yield name, path.read_text(encoding="utf-8", errors="replace")
+
+
+def phrases():
+    lines = FORBIDDEN.read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def test_phrases_that_readers_stumbled_over_are_gone():
+    found, files = [], 0
+    for name, text in texts():
+        files += 1
+        # A phrase may be broken over two lines, in a string of Rust too.
+        flat = re.sub(r"\\?\n\s*(///?!?|#|//|\*)?\s*", " ", text)
+        found += [f"{name}: {phrase}" for phrase in phrases() if phrase in text or phrase in flat]
+    if not files:
+        pytest.skip("no repository")
+    assert not found, "\n".join(found)
+
+
+def test_the_list_is_looked_for(tmp_path):
+    assert len(phrases()) > 30 and all(phrase == phrase.strip() for phrase in phrases())
+
+
+def test_paragraphs_of_the_architecture_are_short():
+    for block in re.split(r"\n\s*\n|\n(?=- )", (ROOT / "ARCHITECTURE.md").read_text()):
+        if "|" not in block and "```" not in block:
+            assert len(block.split()) <= LONGEST, block
+
+
+def golden(path, text):
+    """Compares with a file of tests/golden, or writes it."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert path.read_text() == text, f"UPDATE_GOLDEN=1 pytest tests/test_words.py changes {path.relative_to(ROOT)}"
+
+
+def printed(*words, folder=ROOT):
+    """What the command prints; its place is not part of it."""
+    if not FATHOM.exists():
+        pytest.skip("make build")
+    command = [str(FATHOM), *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment({"COLUMNS": "100"}))
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_is_as_it_was_read(command):
+    text = printed(*([command] if command else []), "--help")
+    golden(GOLDEN / "help" / f"{command or 'fathom'}.txt", text)
+    assert text == printed("help", *([command] if command else [])), "`fathom help X` and `fathom X --help` are one"
+
+
+# What is typed wrongly, and what it says: each error has a hint, or clap's usage.
+WRONG = [
+    ["run"],
+    ["run", "--gpu", "rtx3099", "train.py"],
+    ["run", "--memory", "16 apples", "train.py"],
+    ["run", "--gpus", "0", "train.py"],
+    ["run", "--gpus", "99", "train.py"],
+    ["run", "--world-size", "0", "train.py"],
+    ["run", "--world-size", "8", "--rank", "8", "train.py"],
+    ["run", "--margin", "lots", "train.py"],
+    ["run", "--verify", "maybe", "train.py"],
+    ["run", "--whole", "maybe", "train.py"],
+    ["run", "--batch-order", "random", "train.py"],
+    ["run", "--assume", "here", "train.py"],
+    ["run", "--jobs", "0", "train.py"],
+    ["run", "--budget", "much", "train.py"],
+    ["run", "--baseline", "none.json", "train.py"],
+    ["run", "missing-command"],
+    ["sweep", "--vary", "batch=8", "missing-command"],
+    ["sweep", "--vary", "batch", "train.py"],
+    ["fit", "--gpu", "rtx3099", "train.py"],
+    ["explain"],
+    ["explain", "missing.pickle"],
+    ["replay", "missing.pickle"],
+    ["diff", "a", "b"],
+    ["page", "missing"],
+    ["check"],
+    ["gpus", "rtx3099"],
+]
+
+
+def test_errors_are_as_they_were_read(tmp_path):
+    parts = []
+    for words in WRONG:
+        text = printed(*words, folder=tmp_path).replace(str(tmp_path), "FOLDER")
+        parts.append(f"$ fathom {' '.join(words)}\n{text.rstrip()}\n")
+        assert "error" in text and ("hint" in text or "Usage" in text), text
+    golden(GOLDEN / "errors.txt", "\n".join(parts))
