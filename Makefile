@@ -10,6 +10,7 @@
 # make test-operators  all of PyTorch's operators, compared with the CPU, into docs/reference/operators.md: some minutes
 # make test-versions  torch 2.1 to 2.15, installed one at a time, into docs/reference/versions.md; VERSIONS="2.4.1 2.9.1" for some
 # make cases   runs the case studies of examples/ again and writes their tables
+# make viewer  the analysis as WebAssembly, for `fathom viewer`: needs Rust's wasm target
 # make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make fuzz-calls: a million bad CUDA calls
 # make bench   measures docs/benchmarks.md anew; make bench-quick: its bounds, in minutes; make bench-allocator: criterion
 
@@ -35,7 +36,7 @@ packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("pu
 beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
 
 .PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-matrix test-torches test-all test-twice test-faults test-pytorch test-operators test-versions test-names wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
-.PHONY: lint-page
+.PHONY: lint-page viewer viewer-if-there
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -75,7 +76,7 @@ test-fuzz:
 test-differential: build $(OTHERS:%=.venvs/%/torch.stamp)
 	FATHOM_DIFFERENTIAL=required cargo test --quiet -p allocator --test differential -- --ignored --nocapture
 
-test-python test-matrix test-torches: build checker $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
+test-python test-matrix test-torches: build checker viewer-if-there $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
 
 test-python:
 	$(PYTEST) tests -m "not matrix and not torches"
@@ -129,6 +130,13 @@ checker:
 	cargo build --release --quiet -p anatomy --example check
 	cargo build --release --quiet -p infer --example score
 	cargo build --release --quiet -p page --example training
+
+# Where Rust's wasm target is missing, tests of the viewer say so and are skipped.
+viewer:
+	$(PYTHON) packaging/viewer.py
+
+viewer-if-there:
+	$(PYTHON) packaging/viewer.py --if-there
 
 # Names of snapshots beside what the recorder noted, over every training script: some ten minutes.
 test-names: build checker $(VENV)/test.stamp

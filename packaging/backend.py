@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import maturin
+import viewer
 from maturin import get_requires_for_build_wheel, prepare_metadata_for_build_wheel
 
 __all__ = ["build_sdist", "build_wheel", "get_requires_for_build_wheel", "prepare_metadata_for_build_wheel"]
@@ -24,11 +25,15 @@ def build_wheel(folder, settings=None, metadata=None):
     for crate in CRATES:
         subprocess.run(["cargo", "build", "--release", "-p", crate], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    wasm = viewer.build()
     packed = ROOT / "python" / "fathom" / "lib"
     packed.mkdir(exist_ok=True)
     try:
         for crate in CRATES:
             shutil.copy2(target / "release" / f"libfathom_{crate}.so", packed)
+        # Without it everything works but `fathom viewer`, which says what is missing.
+        if wasm is not None:
+            shutil.copy2(wasm, packed)
         return maturin.build_wheel(folder, settings, metadata)
     finally:
         shutil.rmtree(packed)

@@ -2,11 +2,12 @@
 
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import FATHOM, ROOT, environment
+from conftest import FATHOM, PYTHON, ROOT, environment
 
 GOLDEN = ROOT / "tests" / "golden"
 FORBIDDEN = ROOT / "tests" / "words" / "forbidden.txt"
@@ -50,9 +51,9 @@ def test_the_list_is_looked_for(tmp_path):
 
 
 def test_paragraphs_of_the_architecture_are_short():
-    for block in re.split(r"\n\s*\n|\n(?=- )", (ROOT / "ARCHITECTURE.md").read_text()):
-        if "|" not in block and "```" not in block:
-            assert len(block.split()) <= LONGEST, block
+    # A paragraph is a line there.
+    for paragraph in (ROOT / "ARCHITECTURE.md").read_text().splitlines():
+        assert paragraph.startswith("|") or len(paragraph.split()) <= LONGEST, paragraph
 
 
 def golden(path, text):
@@ -117,3 +118,32 @@ def test_errors_are_as_they_were_read(tmp_path):
         parts.append(f"$ fathom {' '.join(words)}\n{text.rstrip()}\n")
         assert "error" in text and ("hint" in text or "Usage" in text), text
     golden(GOLDEN / "errors.txt", "\n".join(parts))
+
+
+# Each case as its document has it, and the shortest example.
+SHOWN = [
+    ("first/train.py", "", "rtx3090"),
+    ("uni3d-dp3/train.py", "uni3d-128x64", "rtx3090"),
+    ("bev-graph/train.py", "before", "v100-32g-pcie"),
+    ("dit3d/train.py", "document", "t4"),
+    pytest.param(("avatar/train.py", "document", "a10g"), marks=pytest.mark.matrix),
+    pytest.param(("stdiff/train.py", "document", "a100-80g"), marks=pytest.mark.matrix),
+]
+
+
+@pytest.mark.parametrize("case", SHOWN, ids=lambda case: case[0].split("/")[0])
+def test_reports_of_the_cases_are_short(fathom, case):
+    script, config, gpu = case
+    script = ROOT / "examples" / script
+    words = ["--config", script.parent / f"{config}.yaml"] if config else []
+    done = fathom.command("run", "--gpu", gpu, "--", PYTHON, script, *words, env={"COLUMNS": "80"}, timeout=300)
+    report = re.search(r"^(FITS|DOES NOT FIT)  .*\Z", done.stdout, re.M | re.S)
+    assert report, done.stdout + done.stderr
+    lines = report[0].splitlines()
+    assert len(lines) <= 20 and all(len(line) <= 80 for line in lines[:-6]), report[0]
+    causes = [line for line in lines if re.search(r"\d+ % ", line)]
+    assert len(causes) == 3 and "not the cause" in report[0] and "not tested yet" in report[0], report[0]
+    # The next command works as it stands: a shell takes its rows for one line.
+    command = " ".join(line[9:] for line in lines[next(n for n, line in enumerate(lines) if line.startswith("next ")) :])
+    words = shlex.split(command.replace("\\ ", ""))
+    assert words[:2] == ["fathom", "fit" if report[1] == "DOES NOT FIT" else "run"] and str(script) in words, words

@@ -56,7 +56,7 @@ def run(
     out: str | os.PathLike[str] | None = None,
     **unknown: Any,
 ) -> Report:
-    """Runs a script, a command or a function in a fresh process on a GPU that is not there.
+    """Runs a script, a command or a function in a fresh process on a phantom GPU.
 
     `target` is a Python file, a list of words such as `["torchrun", "train.py"]`, or a function, which is
     called as `target(*arguments, **kwargs)`. All other names are options of Fathom's, those of `fathom run`;

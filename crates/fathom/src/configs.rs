@@ -13,6 +13,9 @@ use fit::knob::FileChange;
 
 use crate::error::Hinted;
 
+/// Keys that name the file which another one builds on.
+pub(crate) const BASES: [&str; 5] = ["base", "_base_", "inherit", "extends", "parent"];
+
 /// Writes a copy with another value and names it in the command instead of the file. A file that was
 /// changed before is changed again.
 pub(crate) fn change(change: &FileChange, folder: &Path, words: &mut [String]) -> Result<()> {
@@ -22,10 +25,7 @@ pub(crate) fn change(change: &FileChange, folder: &Path, words: &mut [String]) -
     let source = if copy.is_file() { &copy } else { &original };
     let text =
         fs::read_to_string(source).with_context(|| format!("cannot read `{}`", change.path))?;
-    let is_json = original.extension().is_some_and(|end| end == "json");
-    let set = if is_json { config_text::set_json } else { config_text::set_yaml };
-    let changed = set(&text, &change.key, &change.value)
-        .map_err(|error| Hinted::error(format!("`{}`: {error}", change.path), error.hint()))?;
+    let changed = changed(&text, change)?;
     if !copy.is_file() {
         link_neighbours(&original, &copy)?;
     }
@@ -40,6 +40,20 @@ pub(crate) fn change(change: &FileChange, folder: &Path, words: &mut [String]) -
         }
     }
     Ok(())
+}
+
+/// The text with another value. A file that builds on another one may set a key anew that only that one has.
+pub(crate) fn changed(text: &str, change: &FileChange) -> Result<String> {
+    let is_json = Path::new(&change.path).extension().is_some_and(|end| end == "json");
+    let values = if is_json { Vec::new() } else { config_text::values_of_yaml(text) };
+    let has_base = values.iter().any(|(key, _)| BASES.contains(&key.as_str()));
+    let set = match (is_json, has_base) {
+        (true, _) => config_text::set_json,
+        (false, true) => config_text::put_yaml,
+        (false, false) => config_text::set_yaml,
+    };
+    set(text, &change.key, &change.value)
+        .map_err(|error| Hinted::error(format!("`{}`: {error}", change.path), error.hint()))
 }
 
 /// A folder's name for a path.

@@ -1,39 +1,16 @@
 //! How an error is shown: what happened, why, and the cure.
 
-use std::fmt;
-
 use anstyle::{AnsiColor, Style};
 
-/// An error with a cure.
-#[derive(Debug)]
-pub(crate) struct Hinted {
-    message: String,
-    hint: String,
-}
-
-impl Hinted {
-    /// As an error for `?`.
-    pub(crate) fn error(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-        anyhow::Error::new(Hinted { message: message.into(), hint: hint.into() })
-    }
-}
-
-impl fmt::Display for Hinted {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Hinted {}
+pub(crate) use answer::Hinted;
 
 /// `error: …`, the chain of causes, a blank line and `hint: …`.
 pub(crate) fn text(error: &anyhow::Error) -> String {
     let (red, plain) = (AnsiColor::Red.on_default().bold(), Style::new().bold());
-    let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
-    // File names and what other programs said are in there.
-    let mut text = format!("{red}error{red:#}: {}", report::clean(&causes.join(": ")));
-    if let Some(hinted) = error.downcast_ref::<Hinted>() {
-        text += &format!("\n\n{plain}hint{plain:#}: {}", report::clean(&hinted.hint));
+    let (message, hint) = Hinted::words(error);
+    let mut text = format!("{red}error{red:#}: {message}");
+    if let Some(hint) = hint {
+        text += &format!("\n\n{plain}hint{plain:#}: {hint}");
     }
     text
 }

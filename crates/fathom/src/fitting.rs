@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use study::{Run, Source};
 
 use crate::outcome;
-use crate::runner::{OnPhantom, Wanted, hinted};
+use crate::runner::{OnPhantom, Wanted, hinted, measured};
 use crate::warm::Job;
 
 /// Of the peak: what explains less is no cause to act on.
@@ -73,6 +73,15 @@ impl Fitting {
             row: None,
             short: None,
         })
+    }
+
+    /// Recorded runs of plans without a limit.
+    pub(crate) fn record(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<(Measured, Run)>> {
+        self.runner.expect(plans.len());
+        let wanted =
+            plans.iter().map(|plan| self.wanted(plan, false, true)).collect::<Result<_>>()?;
+        let runs = self.runner.run_each(wanted)?;
+        Ok(runs.into_iter().map(|(job, run)| (measured(&job, &run), run)).collect())
     }
 
     /// The script as it is, to count the operations of each module's forward pass.

@@ -32,6 +32,15 @@ pub(crate) fn recorder() -> Result<PathBuf> {
     library("libfathom_recorder.so")
 }
 
+/// The analysis as WebAssembly. It is built where Rust can, so it may be missing.
+pub(crate) fn viewer() -> Result<PathBuf> {
+    library("fathom_viewer.wasm").map_err(|error| {
+        let hint = "`make viewer` in the tree builds it, after `rustup target add wasm32-unknown-unknown`; \
+            `pip install .` packs it then";
+        Hinted::error(format!("the viewer is not part of this installation: {error}"), hint)
+    })
+}
+
 fn library(name: &str) -> Result<PathBuf> {
     find(|program| {
         let beside = program.parent().map(|folder| folder.join(name));

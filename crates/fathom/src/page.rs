@@ -2,25 +2,17 @@
 
 use std::path::Path;
 
-use ::page::{Bundle, Item, Story};
+use ::page::{Item, Story};
 use anyhow::Result;
 use recording::Recording;
-use report::Explanation;
 use serde_json::Value;
-use study::{Run, Source, Study, Wants};
+use study::{Run, Study, Wants};
 
 use crate::commands::explanation;
 use crate::{here, load, outcome, screen};
 
 /// The report in a folder that `fathom run --out` wrote.
 pub(crate) const REPORT: &str = "report.json";
-
-/// The page of some items and of other answers.
-pub(crate) fn render(items: Vec<Item>, documents: Vec<Value>) -> String {
-    let first = items.first().map_or("", |item| &item.name);
-    let title = if first.is_empty() { "Fathom".to_owned() } else { format!("{first} · Fathom") };
-    ::page::render(&Bundle { title, items, documents })
-}
 
 /// A run that has just ended, and the other recordings that its processes left.
 pub(crate) fn of_run(run: &Run, folder: &Path, name: &str) -> Vec<Item> {
@@ -57,20 +49,12 @@ fn item_of(path: &Path) -> Option<Item> {
 /// A recording without a run around it.
 pub(crate) fn of_recording(recording: Recording, path: &Path) -> Result<Item> {
     let wants = Wants { fragments: true, source: true, ..Wants::default() };
-    explained(&explanation(recording, path, wants)?, path)
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    answer::item(&explanation(recording, path, wants)?, &name, &here::folder())
 }
 
-/// A file that is explained, with its story if the study kept its source.
-pub(crate) fn explained(explanation: &Explanation, path: &Path) -> Result<Item> {
-    let report = serde_json::from_str(&report::explain_json(explanation))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Item { name, report, story: story_of(&explanation.study) })
-}
-
-/// `None` if a study did not keep its source.
 fn story_of(study: &Study) -> Option<Story> {
-    let Source { recording, timeline, .. } = study.source.as_ref()?;
-    Some(Story::of(recording, timeline, &study.anatomy, &here::folder()))
+    answer::story_of(study, &here::folder())
 }
 
 #[cfg(test)]

@@ -6,12 +6,19 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use anyhow::{Context, Result};
 use report::Reader;
 
 /// Columns of a text whose reader is not known.
 const COLUMNS: usize = 80;
+
+/// Whether what is being done is told: not at all, as usual, or in detail.
+static TOLD: AtomicU8 = AtomicU8::new(USUAL);
+const QUIET: u8 = 0;
+const USUAL: u8 = 1;
+const DETAIL: u8 = 2;
 
 /// The standard output, where it is kept for the answer alone.
 static ANSWER: OnceLock<File> = OnceLock::new();
@@ -62,6 +69,24 @@ pub(crate) fn answer(text: &str) -> Result<()> {
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = anstream::stdout();
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// By `--quiet` and `--verbose`.
+pub(crate) fn tell(quiet: bool, verbose: bool) {
+    let told = if quiet { QUIET } else { USUAL + u8::from(verbose) };
+    TOLD.store(told, Ordering::Relaxed);
+}
+
+/// Whether nothing but the answer is wanted.
+pub(crate) fn is_quiet() -> bool {
+    TOLD.load(Ordering::Relaxed) == QUIET
+}
+
+/// Says what is being done, for `--verbose`.
+pub(crate) fn detail(text: impl FnOnce() -> String) {
+    if TOLD.load(Ordering::Relaxed) == DETAIL {
+        say(&format!("fathom: {}", text()));
+    }
 }
 
 /// Says something on the standard error, in colour where that is wanted. It may hold names and messages of

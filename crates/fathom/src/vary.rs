@@ -40,11 +40,30 @@ pub(crate) fn read_vary(text: &str) -> Result<(String, Vary)> {
         }
         return Ok((name.to_owned(), Vary::Range((low, high))));
     }
-    let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
+    let values: Vec<String> =
+        split(values).into_iter().map(|value| value.trim().to_owned()).collect();
     if values.iter().any(String::is_empty) {
         return Err(wrong("a value is empty"));
     }
     Ok((name.to_owned(), Vary::Values(values)))
+}
+
+/// At commas, but for those of a list: `[1,2],[3,4]` are two values.
+fn split(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0i32, 0, Vec::new());
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            ',' if depth <= 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
 }
 
 /// As it was typed.
@@ -100,6 +119,8 @@ mod tests {
     fn values_and_ranges_are_read() {
         assert_eq!(read_vary("b=1..512").unwrap().1, Vary::Range((1, 512)));
         assert_eq!(read_vary("b=8, 16").unwrap().1, Vary::Values(vec!["8".into(), "16".into()]));
+        let lists = Vary::Values(vec!["[1,2]".into(), "[3,4]".into()]);
+        assert_eq!(read_vary("b=[1,2],[3,4]").unwrap().1, lists);
         for wrong in ["b", "=1", "b=", "b=1,,2", "b=9..3", "b=a..c"] {
             assert!(read_vary(wrong).is_err(), "{wrong}");
         }

@@ -59,6 +59,73 @@ pub fn set_yaml(text: &str, key: &str, value: &str) -> Result<String, Error> {
     Ok(lines.join("\n") + "\n")
 }
 
+/// Every key of a YAML text that has one value, with that value, in the order of the text.
+pub fn values_of_yaml(text: &str) -> Vec<(String, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let entries = entries(&lines).into_iter();
+    let with_value = entries
+        .filter(|entry| !entry.value.is_empty() && !entry.value.starts_with(['|', '>', '&']));
+    with_value.map(|entry| (entry.path, entry.value.trim_matches(['"', '\'']).to_owned())).collect()
+}
+
+/// The same of a JSON text; nothing if it is none.
+pub fn values_of_json(text: &str) -> Vec<(String, String)> {
+    fn collect(prefix: &str, value: &serde_json::Value, found: &mut Vec<(String, String)>) {
+        match value {
+            serde_json::Value::Object(inner) => {
+                for (key, value) in inner {
+                    let key =
+                        if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                    collect(&key, value, found);
+                }
+            }
+            serde_json::Value::String(text) => found.push((prefix.to_owned(), text.clone())),
+            other => found.push((prefix.to_owned(), other.to_string())),
+        }
+    }
+    let mut found = Vec::new();
+    if let Ok(whole) = serde_json::from_str(text) {
+        collect("", &whole, &mut found);
+    }
+    found
+}
+
+/// Sets a dotted key of a YAML text that the text need not have: it is added where it belongs. For texts that build on
+/// another one, whose keys they may set anew.
+pub fn put_yaml(text: &str, key: &str, value: &str) -> Result<String, Error> {
+    match set_yaml(text, key, value) {
+        Err(Error::Missing { .. }) => {}
+        other => return other,
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let entries = entries(&lines);
+    let parts: Vec<&str> = key.split('.').collect();
+    let above = (1..parts.len()).rev().find_map(|depth| {
+        let path = parts[..depth].join(".");
+        let entry = entries.iter().find(|entry| entry.path == path && entry.value.is_empty())?;
+        Some((depth, entry.line))
+    });
+    let indent_of = |line: usize| lines[line].len() - lines[line].trim_start().len();
+    let (depth, at, first) = match above {
+        Some((depth, line)) => {
+            let inner = lines
+                .get(line + 1)
+                .map(|_| indent_of(line + 1))
+                .filter(|inner| indent_of(line) < *inner);
+            (depth, line + 1, inner.unwrap_or(indent_of(line) + 2))
+        }
+        None => (0, lines.len(), 0),
+    };
+    let last = parts.len() - 1;
+    let new = parts[depth..].iter().enumerate().map(|(index, part)| {
+        let value = if depth + index == last { format!(" {value}") } else { String::new() };
+        format!("{}{part}:{value}", " ".repeat(first + 2 * index))
+    });
+    let mut all: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+    all.splice(at..at, new);
+    Ok(all.join("\n") + "\n")
+}
+
 struct Entry<'a> {
     path: String,
     line: usize,
@@ -148,6 +215,26 @@ mod tests {
         let error = set_yaml(YAML, "batch_size", "1").unwrap_err();
         assert_eq!(error.hint(), "did you mean `train.batch_size`?");
         assert_eq!(set_yaml(YAML, "train", "1"), Err(Error::NotAValue("train".to_owned())));
+    }
+
+    #[test]
+    fn a_key_that_is_not_there_is_put_where_it_belongs() {
+        assert_eq!(put_yaml(YAML, "other.batch_size", "4").unwrap(), YAML.replace(": 8", ": 4"));
+        let put = put_yaml(YAML, "train.lr", "1").unwrap();
+        assert_eq!(put, YAML.replace("train:\n", "train:\n  lr: 1\n"));
+        assert_eq!(put_yaml("base: x.yaml\n", "a.b", "1").unwrap(), "base: x.yaml\na:\n  b: 1\n");
+    }
+
+    #[test]
+    fn values_are_listed_with_their_keys() {
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let found = values_of_yaml(YAML);
+        assert_eq!(found[..2], [pair("seed", "0"), pair("train.batch_size", "32")]);
+        assert_eq!(
+            values_of_json(r#"{"a": {"b": 1}, "c": "x"}"#),
+            [pair("a.b", "1"), pair("c", "x")]
+        );
+        assert!(values_of_json("{").is_empty());
     }
 
     #[test]

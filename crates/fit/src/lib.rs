@@ -8,6 +8,7 @@
 //! - [`trial`]: what is asked of a runner, and what it answers;
 //! - [`law`]: how a peak grows with a knob, and what it will be at another value;
 //! - [`scaling`]: how a peak and its causes grew with a knob in a sweep, and the smallest world that fits;
+//! - [`trace`]: which settings make a size;
 //! - [`grid`], [`largest`]: which values fit which card, and the largest that does;
 //! - [`lever`]: changes of the training, by what they do to it;
 //! - [`saved`], [`checkpoint`]: what modules save, and which of them to compute again;
@@ -23,6 +24,7 @@ pub mod lever;
 pub mod plan;
 pub mod saved;
 pub mod scaling;
+pub mod trace;
 pub mod trial;
 
 pub use anatomy::Peaks;

@@ -40,8 +40,14 @@ impl Amount {
 
     /// A number and its unit as written, rounded to its last digit: `23.65`, `gib`.
     pub(crate) fn rounded(number: &str, unit: u64) -> Option<Amount> {
+        // `1900,00 MiB` where a comma is the point; thousands have three digits behind theirs.
+        let is_point = |(_, after): (&str, &str)| matches!(after.len(), 1 | 2);
+        let number = match number.split_once(',').is_some_and(is_point) {
+            true => number.replace(',', "."),
+            false => number.replace(',', ""),
+        };
         let decimals = number.split_once('.').map_or(0, |(_, after)| after.len());
-        let value: f64 = number.replace(',', "").parse().ok()?;
+        let value: f64 = number.parse().ok()?;
         let centre = value * unit as f64;
         if !(0.0..=MOST as f64).contains(&centre) || 9 < decimals {
             return None;

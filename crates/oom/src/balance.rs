@@ -124,7 +124,9 @@ fn on_card(account: &Account, balance: &mut Balance) {
         (None, None) => "outside_or_others",
         _ => "unlisted",
     };
-    let rest = figures.reserved.and_then(|_| rest(ledger)).filter(|rest| rest.high != 0);
+    let name = if figures.reserved.is_none() { "not_in_tensors" } else { name };
+    let is_all = figures.reserved.is_some() || figures.allocated.and(figures.free).is_some();
+    let rest = rest(ledger).filter(|rest| is_all && rest.high != 0);
     ledger.extend(rest.map(|rest| row(name, rest, 1)));
 }
 
@@ -179,8 +181,10 @@ fn others(
 
 fn on_apple(account: &Account, balance: &mut Balance) {
     let figures = &account.figures;
+    let is_of_one = account.cause == Some(Cause::RequestTooLarge);
+    let limit = if is_of_one { "longest_buffer" } else { "limit" };
     let parts = [
-        ("limit", figures.limit, 0),
+        (limit, figures.limit, 0),
         ("allocated", figures.allocated, 1),
         ("other", figures.other, 1),
     ];
@@ -205,6 +209,12 @@ fn in_pool(account: &Account, balance: &mut Balance) {
     if account.cause == Some(Cause::Cache) || account.memory == Memory::OnChip {
         return;
     }
+    let left = figures.free.or_else(|| figures.limit?.minus(figures.allocated?));
+    balance.short = left.zip(account.tried()).and_then(|(left, tried)| missing(tried, left));
+    // Of a pool that is not told there is nothing to sum up.
+    if account.memory == Memory::NotTold {
+        return;
+    }
     let total = match (figures.capacity, figures.limit) {
         (Some(capacity), _) => Some(("card", capacity)),
         (None, limit) => limit.map(|limit| ("pool", limit)),
@@ -213,11 +223,9 @@ fn in_pool(account: &Account, balance: &mut Balance) {
     ledger.extend(total.map(|(name, amount)| row(name, amount, 0)));
     ledger.extend(figures.free.map(|free| row("free", free, 1)));
     ledger.extend(figures.allocated.map(|allocated| row("held", allocated, 1)));
-    let left = figures.free.or_else(|| figures.limit?.minus(figures.allocated?));
     if let (None, Some(left)) = (figures.free, left) {
         ledger.push(row("left", left, 1));
     }
-    balance.short = left.zip(account.tried()).and_then(|(left, tried)| missing(tried, left));
 }
 
 fn in_table(account: &Account, balance: &mut Balance) {

@@ -126,6 +126,15 @@ fn is_large(tried: Amount, left: Option<Amount>, whole: Amount) -> bool {
     whole.high / LARGE <= tried.low || left.is_some_and(|left| whole.high / ROOM <= left.low)
 }
 
+/// What is tried is not told, but how much of a limit was left.
+fn without_size(account: &Account) -> Cause {
+    let figures = &account.figures;
+    let left = || figures.limit?.minus(figures.allocated?.plus(figures.other?));
+    let hardly =
+        left().zip(figures.limit).is_some_and(|(left, all)| left.high < all.low / HARDLY_FREE);
+    if hardly { Cause::Limit } else { Cause::NotTold }
+}
+
 fn by_numbers(account: &Account, balance: &Balance) -> Cause {
     let figures = &account.figures;
     let is_hardly_free = figures
@@ -135,14 +144,18 @@ fn by_numbers(account: &Account, balance: &Balance) -> Cause {
     // Whatever was asked for, a card without room had none for it.
     let least =
         || figures.free.filter(|_| is_hardly_free).map(|free| Amount::exactly(free.high + 1));
-    let Some(tried) = account.tried().or_else(least) else { return Cause::NotTold };
+    let Some(tried) = account.tried().or_else(least) else { return without_size(account) };
     let is_larger = |card: Amount| card.at_least(tried) == Some(false);
     if figures.capacity.map_or(NO_CARD <= tried.low, is_larger) {
         return Cause::LargerThanCard;
     }
     let Some(free) = figures.free else {
         let is_large = figures.capacity.is_some_and(|all| is_large(tried, None, all));
+        let is_filled = figures.capacity.zip(figures.allocated).is_some_and(|(all, held)| {
+            u128::from(all.high) * u128::from(ALLOCATED) <= u128::from(held.low) * 100
+        });
         return match () {
+            () if is_filled => Cause::Full,
             () if figures.limit.is_some() => Cause::Limit,
             // A program that holds nothing yet.
             () if is_large && figures.allocated == Some(Amount::exactly(0)) => {

@@ -192,15 +192,31 @@ fn skip_escape(rest: &mut Chars<'_>) {
 /// The form in which messages are read, of a text from [`plain`].
 pub(crate) fn squeeze(plain: &str) -> Squeezed {
     let mut squeezed = Squeezed { text: String::with_capacity(plain.len()), starts: Vec::new() };
+    let mut before = 0;
     for line in plain.split('\n') {
         squeezed.starts.push(squeezed.text.len());
-        for part in line.split(ESCAPED_BREAK) {
-            for c in without_labels(part).chars().filter(|c| is_ink(*c)) {
+        for (index, part) in line.split(ESCAPED_BREAK).enumerate() {
+            let mut inked = without_labels(part).chars().filter(|c| is_ink(*c)).peekable();
+            let meet =
+                squeezed.text.ends_with(is_digit) && inked.peek().is_some_and(|c| is_digit(*c));
+            // A box or a terminal breaks full lines only: none is shorter than what follows it.
+            if meet && index == 0 && before < line.len() {
+                squeezed.text.push(APART);
+            }
+            for c in inked {
                 squeezed.text.push(if c.is_ascii() { c.to_ascii_lowercase() } else { '?' });
             }
         }
+        before = line.len();
     }
     squeezed
+}
+
+/// Stands between two numbers of two lines.
+const APART: char = ';';
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
 }
 
 /// Neither a blank nor part of a box.
@@ -235,7 +251,9 @@ fn label(line: &str) -> Option<usize> {
         c if c.is_ascii_digit() => {
             let word = line.split(char::is_whitespace).next()?;
             let is_time = word.chars().all(|c| c.is_ascii_digit() || "-:./,+TZ".contains(c));
-            (is_time && word.contains(['-', ':'])).then_some(word.len())
+            // `1.06.520.077`, the clock of llama.cpp.
+            let is_clock = word.matches('.').count() == 3;
+            (is_time && (word.contains(['-', ':']) || is_clock)).then_some(word.len())
         }
         _ => code_place(line).or_else(|| compose(line)).or_else(|| {
             LEVELS.iter().find_map(|level| {
@@ -294,6 +312,14 @@ mod tests {
     fn numbers_at_the_start_of_a_line_stay() {
         assert_eq!(squeezed("10.76 GiB total\n0 bytes free"), "10.76gibtotal0bytesfree");
         assert_eq!(squeezed("(GPU 0; 8.00 GiB"), "(gpu0;8.00gib");
+    }
+
+    #[test]
+    fn numbers_of_two_lines_stay_two() {
+        let text =
+            "1.06.520.084 E failed to allocate of size 54262464512\n1.06.520.086 E compute buffers";
+        assert!(squeezed(text).contains("ofsize54262464512ecompute"), "{}", squeezed(text));
+        assert_eq!(squeezed("of size 512\n12 of 13 are done"), "ofsize512;12of13aredone");
     }
 
     #[test]

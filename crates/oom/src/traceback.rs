@@ -132,7 +132,8 @@ impl Reader {
             self.push(line, Frame { file, line: number, function, source }, found);
         } else if self.wants_source == Some(line.rank) {
             self.wants_source = None;
-            let is_source = !text.is_empty() && !text.starts_with(['^', '~', '[']);
+            let is_source =
+                !text.is_empty() && !text.starts_with(['^', '~', '[']) && !is_error(text);
             if let (true, Some(frame)) = (is_source, self.last(line.rank, found)) {
                 frame.source = cut(text);
             }
@@ -173,6 +174,13 @@ impl Reader {
     }
 }
 
+/// `torch.OutOfMemoryError: CUDA out of memory`, where the line above was not shown with its source.
+fn is_error(text: &str) -> bool {
+    let word = text.split(char::is_whitespace).next().unwrap_or_default();
+    word.strip_suffix(':')
+        .is_some_and(|name| name.ends_with("Error") || name.ends_with("Exception"))
+}
+
 fn cut(text: &str) -> String {
     text.trim().chars().take(LONGEST).collect()
 }
@@ -185,6 +193,8 @@ fn plain(text: &str) -> Option<Frame> {
     let line = rest[..digits].parse().ok()?;
     let function = rest[digits..].trim_start_matches([',', ' ']);
     let function = function.strip_prefix("in ").unwrap_or_default();
+    // Ray counts lines that other workers wrote too.
+    let function = function.split(" [repeated ").next().unwrap_or_default();
     Some(Frame { file: cut(file), line, function: cut(function), source: String::new() })
 }
 

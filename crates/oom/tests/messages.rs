@@ -89,7 +89,9 @@ fn differences(row: &Row) -> Vec<String> {
             (Some(amount), Some(expected)) => {
                 let open = amount.high - amount.low;
                 // `926. GiB` and `11.8 / 12.3 GB` are the coarsest of them all.
-                amount.contains(expected) && (open <= 22 << 20 || open <= expected / 100)
+                // The web UI writes one digit of a GB.
+                let least = if row.get("family") == "webui" { 108 << 20 } else { 22 << 20 };
+                amount.contains(expected) && (open <= least || open <= expected / 100)
             }
             (None, None) => true,
             _ => false,
@@ -104,7 +106,7 @@ fn differences(row: &Row) -> Vec<String> {
 #[test]
 fn every_text_is_read_as_by_eye() {
     let rows = index();
-    assert!(160 <= rows.len());
+    assert!(280 <= rows.len());
     let wrong: Vec<String> = rows.iter().flat_map(differences).collect();
     assert!(wrong.is_empty(), "{} of {} texts:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
 }
@@ -216,7 +218,11 @@ fn wrappers_change_no_number() {
         }
         let text = fs::read_to_string(folder().join(file)).unwrap();
         // Broken elsewhere, labels of its own would stand inside of its lines.
-        if text.contains("pid=") || text.contains("ERROR") || text.contains("-1  | ") {
+        if text.contains("pid=")
+            || text.contains("ERROR")
+            || text.contains("-1  | ")
+            || text.contains(" E ggml")
+        {
             continue;
         }
         let bare = &read(&text)[0];
@@ -244,73 +250,108 @@ fn wrappers_change_no_number() {
 }
 
 /// Forms of messages that no text above has: the words are the programs' own, the numbers are made up.
+const FORMS: &[(&str, &str, &str)] = &[
+    ("zsh: killed     python3 webui.py --no-half", "killed", "host_memory"),
+    ("[1]    4242 killed     python train.py", "killed", "host_memory"),
+    (
+        "Process finished with exit code 137 (interrupted by signal 9: SIGKILL)",
+        "killed",
+        "host_memory",
+    ),
+    ("srun: error: o0616: task 0: Out Of Memory", "slurm", "host_memory"),
+    (
+        "slurmstepd: error: Job 12 exceeded memory limit (4200000 > 4194304), being killed",
+        "slurm",
+        "host_memory",
+    ),
+    ("      Reason:       OOMKilled\n      Exit Code:    137", "kubernetes", "host_memory"),
+    (
+        "OSError: [WinError 1455] The paging file is too small for this operation to complete",
+        "paging_file",
+        "host_memory",
+    ),
+    (
+        "Memory cgroup out of memory: Killed process 4242 (python) total-vm:9kB, anon-rss:8kB",
+        "oom_killer",
+        "host_memory",
+    ),
+    ("RuntimeError: HIP error: out of memory", "hip_error", "not_told"),
+    (
+        "NPU out of memory. Tried to allocate 2.00 GiB (NPU 0; 1.00 GiB total capacity;",
+        "npu",
+        "larger_than_card",
+    ),
+    ("CUDA error: out of memory\n  in function alloc at ggml-cuda.cu:503", "llama_cpp", "not_told"),
+    (
+        "Some modules are dispatched on the CPU or the disk. Make sure you have enough GPU RAM",
+        "transformers",
+        "not_told",
+    ),
+    (
+        "bfc_allocator.cc:239] Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.46GiB with \
+      freed_by_count=0. The caller indicates that this is not a failure, but",
+        "tensorflow",
+        "warning",
+    ),
+    (
+        "File \"a/torch/utils/data/_utils/pin_memory.py\", line 58, in pin_memory\n  \
+      RuntimeError: CUDA error: out of memory",
+        "pinned",
+        "host_memory",
+    ),
+    (
+        "ibvwrap.cc:190 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory",
+        "pinned",
+        "host_memory",
+    ),
+    (
+        "alloc.h:102 NCCL WARN Cuda failure 1 'invalid argument'\nNCCL Error 1: unhandled cuda error (run with",
+        "nccl",
+        "not_memory",
+    ),
+    (
+        "mxnet-build/mshadow/stream_gpu-inl.h:184: Check failed: e == cudaSuccess: CUDA: out of memory",
+        "cuda_error",
+        "not_told",
+    ),
+    (
+        "RuntimeError: std::bad_alloc: out_of_memory: RMM failure at:pool_memory_resource.hpp:196: Maximum pool \
+         size exceeded",
+        "rmm",
+        "not_told",
+    ),
+    (
+        "MLX: [metal::malloc] Attempting to allocate 18432000000 bytes which is greater than the maximum \
+      allowed buffer size of 17179869184 bytes.",
+        "metal",
+        "request_too_large",
+    ),
+];
+
 #[test]
 fn other_forms_of_the_families_are_known() {
-    let forms = [
-        ("zsh: killed     python3 webui.py --no-half", "killed", "host_memory"),
-        ("[1]    4242 killed     python train.py", "killed", "host_memory"),
-        (
-            "Process finished with exit code 137 (interrupted by signal 9: SIGKILL)",
-            "killed",
-            "host_memory",
-        ),
-        ("srun: error: o0616: task 0: Out Of Memory", "slurm", "host_memory"),
-        (
-            "slurmstepd: error: Job 12 exceeded memory limit (4200000 > 4194304), being killed",
-            "slurm",
-            "host_memory",
-        ),
-        ("      Reason:       OOMKilled\n      Exit Code:    137", "kubernetes", "host_memory"),
-        (
-            "OSError: [WinError 1455] The paging file is too small for this operation to complete",
-            "paging_file",
-            "host_memory",
-        ),
-        (
-            "Memory cgroup out of memory: Killed process 4242 (python) total-vm:9kB, anon-rss:8kB",
-            "oom_killer",
-            "host_memory",
-        ),
-        ("RuntimeError: HIP error: out of memory", "hip_error", "not_told"),
-        (
-            "NPU out of memory. Tried to allocate 2.00 GiB (NPU 0; 1.00 GiB total capacity;",
-            "npu",
-            "larger_than_card",
-        ),
-        (
-            "CUDA error: out of memory\n  in function alloc at ggml-cuda.cu:503",
-            "llama_cpp",
-            "not_told",
-        ),
-        (
-            "Some modules are dispatched on the CPU or the disk. Make sure you have enough GPU RAM",
-            "transformers",
-            "not_told",
-        ),
-        (
-            "bfc_allocator.cc:239] Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.46GiB with \
-          freed_by_count=0. The caller indicates that this is not a failure, but",
-            "tensorflow",
-            "warning",
-        ),
-        (
-            "File \"a/torch/utils/data/_utils/pin_memory.py\", line 58, in pin_memory\n  \
-          RuntimeError: CUDA error: out of memory",
-            "pinned",
-            "host_memory",
-        ),
-        (
-            "MLX: [metal::malloc] Attempting to allocate 18432000000 bytes which is greater than the maximum \
-          allowed buffer size of 17179869184 bytes.",
-            "metal",
-            "request_too_large",
-        ),
-    ];
-    for (text, family, cause) in forms {
+    for &(text, family, cause) in FORMS {
         let accounts = read(text);
         let found: Vec<&str> = accounts.iter().map(|account| account.family.id).collect();
         assert_eq!(found.first(), Some(&family), "{text}: {found:?}");
         assert_eq!(weigh(&accounts[0]).cause.name(), cause, "{text}");
+    }
+}
+
+/// Texts of other errors, whose words are near: nothing is made of them.
+#[test]
+fn other_errors_are_no_messages() {
+    let texts = [
+        // HabanaAI/vllm-fork#484, MhLiao/DB#94, NVIDIA/cudf#829.
+        "graph.cpp: 599Graph compile failed. synStatus=synStatus 26 [Generic failure]. compile",
+        "RuntimeError: DataLoader worker (pid 25902) is killed by signal: Segmentation fault",
+        "ERROR:Call to cuMemcpyHtoD results in CUDA_ERROR_INVALID_VALUE",
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+        "RuntimeError: CUDA error: uncorrectable ECC error encountered",
+        "RuntimeError: CUDA error: device-side assert triggered",
+    ];
+    for text in texts {
+        assert_eq!(read(text), [], "{text}");
     }
 }
 

@@ -142,6 +142,6 @@ export class State {
   write() {
     const hash = toHash(this.now);
     if (hash === location.hash.replace(/^#/, "")) return;
-    history.replaceState(null, "", hash ? "#" + hash : location.pathname + location.search);
+    history.replaceState(null, "", hash ? "#" + hash : location.href.split("#")[0]);
   }
 }

@@ -5,7 +5,7 @@
 /** @typedef {Record<ColumnName, Numbers>} Columns */
 
 /** @param {string} text @returns {Uint8Array<ArrayBuffer>} */
-function fromBase64(text) {
+export function fromBase64(text) {
   // Newer browsers have it built in, and quicker.
   if ("fromBase64" in Uint8Array) return /** @type {any} */ (Uint8Array).fromBase64(text);
   const letters = atob(text);
@@ -15,7 +15,7 @@ function fromBase64(text) {
 }
 
 /** @param {Uint8Array<ArrayBuffer>} bytes */
-async function inflate(bytes) {
+export async function inflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

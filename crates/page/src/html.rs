@@ -38,7 +38,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../assets/main.js"),
 ];
 
-const STYLE: &str = include_str!("../assets/style.css");
+pub(crate) const STYLE: &str = include_str!("../assets/style.css");
 const BODY: &str = include_str!("../assets/body.html");
 
 /// What a page is made of.
@@ -71,13 +71,8 @@ pub fn render(bundle: &Bundle) -> String {
         sha256_base64(script.as_bytes()),
         sha256_base64(STYLE.as_bytes())
     );
-    let mut page = String::new();
-    page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str(&format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n"));
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    page.push_str("<meta name=\"referrer\" content=\"no-referrer\">\n");
-    page.push_str(&format!("<title>{}</title>\n", escape(&bundle.title)));
-    page.push_str(&format!("<style>{STYLE}</style>\n</head>\n<body>\n{BODY}"));
+    let mut page = head(&policy, &bundle.title, STYLE);
+    page.push_str(BODY);
     page.push_str(&format!(
         "<script type=\"application/json\" id=\"fathom-page\">{}</script>\n",
         harmless(&contents(bundle))
@@ -94,6 +89,18 @@ pub fn render(bundle: &Bundle) -> String {
     page
 }
 
+/// All in front of a body.
+pub(crate) fn head(policy: &str, title: &str, style: &str) -> String {
+    let mut page = String::new();
+    page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str(&format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n"));
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.push_str("<meta name=\"referrer\" content=\"no-referrer\">\n");
+    page.push_str(&format!("<title>{}</title>\n", escape(title)));
+    page.push_str(&format!("<style>{style}</style>\n</head>\n<body>\n"));
+    page
+}
+
 fn contents(bundle: &Bundle) -> Value {
     let items = bundle.items.iter().map(|item| {
         json!({ "name": item.name, "report": item.report, "has_story": item.story.is_some() })
@@ -107,13 +114,22 @@ fn contents(bundle: &Bundle) -> Value {
     })
 }
 
-/// All scripts as one: what they import from each other is already there.
-fn script() -> String {
-    let lines = SCRIPTS.iter().flat_map(|script| script.lines());
-    let lines = lines.filter(|line| !line.starts_with("import ") && !is_type(line));
-    let lines = lines.map(|line| line.strip_prefix("export ").unwrap_or(line));
-    let body = lines.fold(String::new(), |text, line| text + line + "\n");
+/// The script of a page.
+pub(crate) fn script() -> String {
+    as_one(SCRIPTS)
+}
+
+/// Scripts as one: what they import from each other is already there.
+pub(crate) fn as_one(scripts: &[&str]) -> String {
+    let body: String = scripts.iter().map(|script| without_types(script)).collect();
     format!("\"use strict\";\n(() => {{\n{body}main();\n}})();\n")
+}
+
+/// A script for a browser: without imports, exports and types.
+pub(crate) fn without_types(script: &str) -> String {
+    let lines = script.lines().filter(|line| !line.starts_with("import ") && !is_type(line));
+    let lines = lines.map(|line| line.strip_prefix("export ").unwrap_or(line));
+    lines.fold(String::new(), |text, line| text + line + "\n")
 }
 
 /// A line that only says types, for `make lint`: no reader of a page needs it.

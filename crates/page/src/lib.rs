@@ -13,6 +13,7 @@
 //! - `groups`: the bands of the stacked curves; `buckets`: those curves at a coarse scale;
 //! - `segments`: segments and what is reserved, over time;
 //! - `story`, `pack`: all of it as columns of numbers, packed;
+//! - `viewer`: the file that makes pages of other files, in a browser;
 //! - `html`, `digest`: the file around it, in which nothing but our own scripts can run.
 
 mod buckets;
@@ -24,6 +25,8 @@ mod kinds;
 mod pack;
 mod segments;
 mod story;
+mod viewer;
 
 pub use html::{Bundle, Item, render};
 pub use story::Story;
+pub use viewer::viewer;

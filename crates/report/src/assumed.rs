@@ -1,7 +1,7 @@
 //! What rests on values that nobody knows, in words.
 
 /// The verdict of a trial, for programs.
-pub(crate) fn word(verdict: &fit::Outcome) -> &'static str {
+pub fn word(verdict: &fit::Outcome) -> &'static str {
     match verdict {
         fit::Outcome::Fits => "fits",
         fit::Outcome::FitsIf => "fits_if",

@@ -29,7 +29,7 @@ Example:
 pub(crate) struct ReplayArguments {
     /// A memory snapshot of PyTorch or a recording of Fathom
     pub(crate) file: PathBuf,
-    /// Also try these settings, as in PYTORCH_CUDA_ALLOC_CONF; the verdict is about them then
+    /// Also try these settings, as in PYTORCH_CUDA_ALLOC_CONF; the verdict is then about them
     #[arg(long, value_name = "CONF")]
     pub(crate) settings: Option<String>,
     #[command(flatten)]
@@ -122,5 +122,18 @@ pub(crate) struct PageArguments {
     pub(crate) files: Vec<PathBuf>,
     /// Where to write it
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+}
+
+/// Flags of `fathom viewer`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Exit codes: 0 the viewer was written, 2 it is not installed, or the file cannot be written.
+
+Example:
+  fathom viewer -o viewer.html")]
+pub(crate) struct ViewerArguments {
+    /// Where to write it
+    #[arg(short, long, value_name = "FILE", default_value = "viewer.html")]
     pub(crate) output: PathBuf,
 }

@@ -2,18 +2,22 @@
 
 mod command;
 mod files;
+mod report;
 mod run;
 mod trials;
 
 use std::path::PathBuf;
 
+use ::report::Unfold;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use report::Unfold;
 
 pub(crate) use self::command::complete;
-pub(crate) use self::files::{DiffArguments, ExplainArguments, PageArguments, ReplayArguments};
+pub(crate) use self::files::{
+    DiffArguments, ExplainArguments, PageArguments, ReplayArguments, ViewerArguments,
+};
+pub(crate) use self::report::ReportArguments;
 pub(crate) use self::run::{CheckArguments, OutletArguments, RunArguments, WorldArguments};
 pub(crate) use self::trials::{FitArguments, SweepArguments, TrialArguments};
 
@@ -36,6 +40,7 @@ impl Command {
         let words = match &mut self {
             Command::Run(arguments) => &mut arguments.command,
             Command::Fit(arguments) => &mut arguments.trial.command,
+            Command::Report(arguments) => &mut arguments.trial.command,
             Command::Sweep(arguments) => &mut arguments.trial.command,
             _ => return self,
         };
@@ -46,28 +51,32 @@ impl Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a training script, unmodified, on a GPU that is not there
+    /// Run a training script, unmodified, on a phantom GPU
     Run(Box<RunArguments>),
     /// Run every script of `fathom.toml` and fail if one is over its budget or has grown
     Check(CheckArguments),
-    /// Find what to change so that the script fits a card; every change is tried
+    /// Write a document: why the script needs its memory, what was tried, and what to change, all measured
+    Report(ReportArguments),
+    /// Find what to change so that the script fits on a GPU; every change is tested
     Fit(FitArguments),
-    /// Try values of the script's own settings: which fit which card, and the largest that does
+    /// Test values of the script's settings: which fit on which GPU, and the largest that fits
     Sweep(SweepArguments),
     /// Explain a recording, a snapshot or an out-of-memory message
     Explain(ExplainArguments),
     /// Compare two runs, commits, settings or snapshots: what grew and what shrank
     Diff(DiffArguments),
-    /// Write one HTML file, which needs no network, from recordings, snapshots and reports
+    /// Write one HTML page, which needs no network, from recordings, snapshots and reports
     Page(PageArguments),
-    /// Replay a memory snapshot or recording: exactly, then under other settings and on other cards
+    /// Write one HTML file that does the same in a browser, for people without Fathom
+    Viewer(ViewerArguments),
+    /// Replay a memory snapshot or recording, then try other allocator settings and GPU sizes
     Replay(ReplayArguments),
-    /// List the catalogue of cards, or all that is known about one
+    /// List the known GPUs, or all that is known about one
     Gpus {
         /// A card, e.g. `rtx3090`
         name: Option<String>,
     },
-    /// Measure, on a machine that has a GPU, what it shows beside PyTorch's memory: rows for the catalogue
+    /// Measure on a real GPU what it shows beside PyTorch's memory, as rows for the catalogue
     Calibrate {
         /// Write the rows to a file
         #[arg(long, value_name = "FILE")]
@@ -76,7 +85,7 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, value_name = "PYTHON")]
         python: Vec<String>,
     },
-    /// Check this machine, the Python and its torch, and print the settings in force
+    /// Check this machine, the Python and its torch, and print the settings
     Doctor {
         /// The Python to check, as in `fathom doctor -- .venv/bin/python`
         #[arg(trailing_var_arg = true, value_name = "PYTHON")]
@@ -94,13 +103,13 @@ pub(crate) enum Command {
 /// Which card is meant; `card.rs` understands it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct CardArguments {
-    /// The card, e.g. `rtx3090`, `a100-80g` (see `fathom gpus`); `fathom run` compares several: `rtx3090,a100-40g`, `all`
+    /// The GPU, e.g. `rtx3090`, `a100-80g` (see `fathom gpus`); `fathom run` compares several: `rtx3090,a100-40g`, `all`
     #[arg(long, value_name = "NAME")]
     pub(crate) gpu: Option<String>,
-    /// All memory of the card, e.g. `20GiB` for a slice of it, or `16GB` as a card is sold; without `--gpu`, any card
+    /// The memory of the GPU, e.g. `20GiB` for a slice of it, or `16GB` as it is sold; without `--gpu`, any GPU
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
-    /// What the desktop or other programs hold of it already, e.g. `2GiB`, `10%`
+    /// What the desktop or other programs use of it already, e.g. `2GiB`, `10%`
     #[arg(long, value_name = "SIZE")]
     pub(crate) used: Option<String>,
 }

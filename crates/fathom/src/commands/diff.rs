@@ -3,28 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use ::page::Item;
+use answer::Shown;
 use anyhow::{Context, Result};
-use diff::Side;
 use recording::Recording;
 use report::RankedSides;
 use serde_json::Value;
-use study::Wants;
 
-use super::explanation;
 use super::page::{json_of, name_of, refuse_same};
 use crate::cli::DiffArguments;
 use crate::error::Hinted;
 use crate::outputs::Outputs;
-use crate::page::{REPORT, explained, render};
+use crate::page::REPORT;
 use crate::screen;
-use crate::{load, outcome};
-
-/// Schemas that hold a peak.
-const REPORTS: [&str; 2] = ["fathom.report/1", "fathom.explain/1"];
-
-/// What can be compared, in words.
-const SIDES: &str = "compare recordings, memory snapshots, folders that `fathom run --out` wrote, or \
-    reports that `--json` wrote";
+use crate::{here, load, outcome};
 
 /// Compares two runs; 0 if there is an answer.
 pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
@@ -45,7 +36,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
     let difference = diff::compare(&a.side, &b.side);
     let json = report::diff::json(&difference);
     if let Some(path) = &arguments.page
-        && let Some(page) = outputs.note(page([a.item, b.item], &json))
+        && let Some(page) = outputs.note(answer::page_of_two([a.item, b.item], &json))
     {
         outputs.file(path, page);
     }
@@ -86,12 +77,6 @@ fn most_different(
     Ok((a, b))
 }
 
-/// One of the two, and what a page shows of it.
-struct Shown {
-    side: Side,
-    item: Item,
-}
-
 /// One of the two, with its story if a page is wanted.
 fn shown(path: &Path, device: Option<u32>, is_page: bool) -> Result<Shown> {
     let mut shown = match path.is_dir() {
@@ -113,7 +98,7 @@ fn of_folder(path: &Path, device: Option<u32>, is_page: bool) -> Result<Shown> {
     let Some(file) = outcome::recordings(path).into_iter().next() else {
         return report?.ok_or_else(|| {
             let what = format!("`{}` holds no recording and no `{REPORT}`", path.display());
-            Hinted::error(what, SIDES)
+            Hinted::error(what, answer::SIDES)
         });
     };
     let recording = load::choose(load::load(&file)?, &file, device)?;
@@ -135,49 +120,12 @@ fn of_folder(path: &Path, device: Option<u32>, is_page: bool) -> Result<Shown> {
 }
 
 fn of_recording(recording: Recording, path: &Path, is_page: bool) -> Result<Shown> {
-    let wants = Wants { floor: true, fragments: is_page, source: is_page, deferred: false };
-    let explanation = explanation(recording, path, wants)?;
-    let item = match is_page {
-        true => explained(&explanation, path)?,
-        false => Item { name: name_of(path), report: Value::Null, story: None },
-    };
-    let study = explanation.study;
-    let mut side = Side::of(&study.anatomy, &study.findings);
-    (side.torch, side.settings) = (study.torch, study.settings);
-    if study.anatomy.has_names {
-        side.notes = study.notes;
-        side.totals.floor = study.floor_bytes.filter(|_| !study.anatomy.is_inferred);
-    }
-    Ok(Shown { side, item })
+    let file = path.display().to_string();
+    answer::of_recording(recording, &file, &name_of(path), &here::folder(), is_page)
 }
 
 fn of_report(report: Value, path: &Path) -> Result<Shown> {
-    let schema = report["schema"].as_str().unwrap_or_default();
-    if !REPORTS.contains(&schema) {
-        let what =
-            format!("`{}` is JSON of another kind: its schema is `{schema}`", path.display());
-        return Err(Hinted::error(what, SIDES));
-    }
-    let item = Item { name: name_of(path), report: report.clone(), story: None };
-    let side = report::diff::read(report).map_err(|why| {
-        let hint =
-            "write the report again: `fathom run --json FILE` or `fathom explain --json FILE`";
-        Hinted::error(format!("`{}` cannot be compared: {why}", path.display()), hint)
-    })?;
-    Ok(Shown { side, item })
-}
-
-/// Both sides on one page, with what differs.
-fn page(items: [Item; 2], json: &str) -> Result<String> {
-    let named = |(letter, item): (&str, Item)| {
-        let name = format!("{letter} · {}", item.name);
-        Item { name, ..item }
-    };
-    let items = ["A", "B"].into_iter().zip(items).map(named).collect();
-    let mut document: Value = serde_json::from_str(json).context("the difference is no JSON")?;
-    // Where on the page the two sides are.
-    document["items"] = serde_json::json!([0, 1]);
-    Ok(render(items, vec![document]))
+    answer::of_report(report, &path.display().to_string(), &name_of(path))
 }
 
 #[cfg(test)]
@@ -195,7 +143,7 @@ mod tests {
         let before = allocator::reproduced();
         let [a, b] = [(); 2].map(|()| shown(&path, None, true).unwrap());
         let json = report::diff::json(&diff::compare(&a.side, &b.side));
-        let page = page([a.item, b.item], &json).unwrap();
+        let page = answer::page_of_two([a.item, b.item], &json).unwrap();
         assert!(page.contains("run.fathom") && allocator::reproduced() == before + 2);
     }
 }

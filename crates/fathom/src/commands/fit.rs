@@ -55,7 +55,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         only,
         allow_training: arguments.allow.iter().any(|word| word == "training"),
         knobs: values.clone(),
-        precision: if BFLOAT16 <= card.compute_capability { AMP_BF16 } else { AMP_FP16 },
+        precision: precision(&card),
     };
     let answer = search(&mut bench, &wish)?;
     let is_whole = bench.runner.unfinished(began).is_none();
@@ -78,6 +78,11 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         outputs.print(&report::fit::terminal(&fit, screen::reader()));
     }
     Ok(outputs.finish(fit.exit_code()))
+}
+
+/// The lever of lower precision for a card.
+pub(super) fn precision(card: &gpus::Card) -> &'static str {
+    if BFLOAT16 <= card.compute_capability { AMP_BF16 } else { AMP_FP16 }
 }
 
 /// Every value of every knob, as the user would write it.

@@ -12,8 +12,10 @@ mod meta;
 mod next;
 mod page;
 mod replay;
+mod report;
 mod run;
 mod sweep;
+mod viewer;
 
 pub(crate) use calibrate::calibrate;
 pub(crate) use check::check;
@@ -25,5 +27,7 @@ pub(crate) use gpus::gpus;
 pub(crate) use meta::{completions, man};
 pub(crate) use page::page;
 pub(crate) use replay::replay;
+pub(crate) use report::report;
 pub(crate) use run::run;
 pub(crate) use sweep::sweep;
+pub(crate) use viewer::viewer;

@@ -4,17 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use ::page::Item;
+use answer::Part;
 use anyhow::Result;
 use serde_json::Value;
 
 use crate::cli::PageArguments;
 use crate::error::Hinted;
 use crate::outputs::Outputs;
-use crate::page::{REPORT, of_recording, render, with_recordings};
+use crate::page::{REPORT, of_recording, with_recordings};
 use crate::{load, outcome, screen};
-
-/// Answers that are shown beside a run.
-const DOCUMENTS: [&str; 3] = ["fathom.fit/1", "fathom.sweep/1", "fathom.diff/1"];
 
 /// Writes the page; 0 if there is one.
 pub(crate) fn page(arguments: &PageArguments) -> Result<u8> {
@@ -25,7 +23,7 @@ pub(crate) fn page(arguments: &PageArguments) -> Result<u8> {
         refuse_same(path, to)?;
         gather(path, &mut items, &mut documents)?;
     }
-    let page = render(items, documents);
+    let page = answer::page(items, documents);
     outputs.file(to, &page);
     let size = report::bytes::text(page.len() as u64);
     outputs.print(&format!("{} ({size})\n", report::visible(&to.to_string_lossy())));
@@ -50,40 +48,15 @@ fn gather(path: &Path, items: &mut Vec<Item>, documents: &mut Vec<Value>) -> Res
         return Ok(());
     }
     if let Some(value) = json_of(path)? {
-        let schema = value["schema"].as_str().unwrap_or_default().to_owned();
-        match schema.as_str() {
-            "fathom.report/1" | "fathom.explain/1" => {
-                items.push(Item { name: name_of(path), report: value, story: None });
-            }
-            schema if DOCUMENTS.contains(&schema) => documents.push(value),
-            _ => {
-                return Err(Hinted::error(
-                    format!(
-                        "`{}` is JSON of another kind: its schema is `{schema}`",
-                        path.display()
-                    ),
-                    format!(
-                        "known are fathom.report/1, fathom.explain/1, {}",
-                        DOCUMENTS.join(", ")
-                    ),
-                ));
-            }
+        match answer::of_json(value, &path.display().to_string(), &name_of(path))? {
+            Part::Item(item) => items.push(item),
+            Part::Document(document) => documents.push(document),
         }
         return Ok(());
     }
-    let mut recordings = load::load(path)?;
-    if recordings.iter().any(|recording| recording.trace_length() != 0) {
-        recordings.retain(|recording| recording.trace_length() != 0);
-        // The busiest first: its numbers are the first that are seen.
-        recordings.sort_by_key(|recording| std::cmp::Reverse(recording.trace_length()));
-    } else {
-        recordings = vec![load::choose(recordings, path, None)?];
-    }
-    let several = 1 < recordings.len();
-    for recording in recordings {
-        let device = recording.about.device;
+    for (recording, device) in answer::for_page(load::load(path)?, &path.display().to_string())? {
         let mut item = of_recording(recording, path)?;
-        if several {
+        if let Some(device) = device {
             item.name = format!("{} · device {device}", item.name);
         }
         items.push(item);
@@ -117,15 +90,7 @@ fn of_folder(path: &Path) -> Result<Vec<Item>> {
 pub(super) fn json_of(path: &Path) -> Result<Option<Value>> {
     // What cannot be read is reported by whoever reads it as a recording.
     let Ok(bytes) = fs::read(path) else { return Ok(None) };
-    if !bytes.trim_ascii_start().starts_with(b"{") {
-        return Ok(None);
-    }
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
-        Hinted::error(
-            format!("`{}` is not whole JSON: {error}", path.display()),
-            "write it again with `--json`",
-        )
-    })
+    answer::json(&bytes, &path.display().to_string())
 }
 
 pub(super) fn name_of(path: &Path) -> String {

@@ -22,7 +22,7 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
     let recordings = load::load(&arguments.file)?;
     let devices = recordings.iter().map(|recording| recording.about.device).collect();
     let recording = load::choose(recordings, &arguments.file, arguments.source.device)?;
-    load::need_trace(&recording, &arguments.file)?;
+    answer::need_trace(&recording, &arguments.file.display().to_string())?;
     let own = settings_of(&recording, &arguments.file)?;
     let size = asked_card.as_ref().map(|meant| meant.card.memory_bytes);
     let (own, sized) = study::sized(&recording, own, size);
@@ -83,8 +83,7 @@ fn put_on(replay: &mut Replay, Meant { card, notes }: &Meant) {
     if !card.is_nameless() {
         replay.card = card.title.to_owned();
         replay.context_bytes = card.context_bytes;
-        replay.context_known =
-            if card.context_known.is_assumed() { "assumed" } else { "measured" };
+        replay.context_known = if card.context_known.is_assumed() { "assumed" } else { "measured" };
     }
     replay.notes.extend(notes.iter().cloned());
 }

@@ -20,6 +20,7 @@ use crate::need::Again;
 use crate::outcome;
 use crate::outputs::{Asked, Outputs};
 use crate::page;
+use crate::progress::Soon;
 use crate::ranks;
 use crate::screen;
 use crate::session::{self, Folder, Kept};
@@ -35,36 +36,105 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     if let Some(names) = cards::named(arguments) {
         return cards::run(arguments, &names);
     }
+    screen::tell(arguments.quiet, arguments.verbose);
     let settings = Settings::resolve(&arguments.into())?;
     let mut outputs = Outputs::check(&asked(arguments))?;
     let gate = Gate::open(&settings, arguments.save_baseline.as_deref())?;
     let world = World::resolve(&arguments.world)?;
-    let launch = Launch::prepare(&arguments.command)?;
     if arguments.verbose {
         for (key, value, origin) in &settings.origins {
             screen::say(&format!("fathom: {key} = {value} ({origin})"));
         }
     }
-    let folder = RunFolder::make(arguments.out.as_deref())?;
+    let soon = Soon::say(doing(&settings));
+    let Seen { mut run, files, folder, _again } =
+        see(&arguments.command, &settings, world.as_ref(), arguments.out.as_deref())?;
+    drop(soon);
+    run.keep_cards_that_are_certain();
+    if let Some(anatomy) = run.anatomy() {
+        let asked = arguments.ask.iter();
+        run.answers = asked.map(|ask| diagnose::ask(anatomy, run.findings(), ask)).collect();
+    }
+    gate.judge(&mut run);
+    run.next = next(arguments, &run).into_iter().collect();
+    if let RunFolder::Kept(kept) = &folder {
+        outputs.file(&kept.path().join(page::REPORT), report::json(&run));
+    }
+    if let Some(path) = &arguments.page {
+        let items = page::of_run(&run, &files, &arguments.command.join(" "));
+        outputs.file(path, answer::page(items, Vec::new()));
+    }
+    show(&run, arguments, &mut outputs);
+    let exit_code = match run.exit_code {
+        0 if arguments.strict && run.judgement().is_uncertain() => 1,
+        code => code as u8,
+    };
+    publish(run, arguments, &gate, &mut outputs);
+    Ok(outputs.finish(exit_code))
+}
+
+/// What a run does first, in words.
+fn doing(settings: &Settings) -> String {
+    let gpu = match &settings.card {
+        Some(card) => format!("a phantom {}", card.shown_title()),
+        None => "a phantom GPU with unlimited memory".to_owned(),
+    };
+    let until = match settings.steps {
+        0 => "until it ends by itself".to_owned(),
+        1 => "for 1 step".to_owned(),
+        steps => format!("for {steps} steps"),
+    };
+    format!("running the script on {gpu}, {until}")
+}
+
+/// A run, with all that further runs of the same have said, and its files.
+pub(super) struct Seen {
+    pub(super) run: Run,
+    /// The folder of the files of the run that is reported.
+    pub(super) files: PathBuf,
+    folder: RunFolder,
+    /// More runs of the same, with their files, which stay until the report.
+    _again: Option<Again>,
+}
+
+impl Seen {
+    /// The run by itself; its files stay.
+    pub(super) fn into_parts(self) -> (Run, PathBuf, Files) {
+        (self.run, self.files, Files { _folder: self.folder, _again: self._again })
+    }
+}
+
+/// The files of a run, which last as long as this.
+pub(super) struct Files {
+    _folder: RunFolder,
+    _again: Option<Again>,
+}
+
+/// Runs the command, and runs it again where that says more.
+pub(super) fn see(
+    command: &[String],
+    settings: &Settings,
+    world: Option<&World>,
+    out: Option<&Path>,
+) -> Result<Seen> {
+    let launch = Launch::prepare(command)?;
+    let folder = RunFolder::make(out)?;
     let since = SystemTime::now();
-    let (mut run, mut files) = match &world {
-        Some(world) => {
-            ranks::run(&launch, &arguments.command, &settings, world, folder.path(), false)?
-        }
+    let (mut run, mut files) = match world {
+        Some(world) => ranks::run(&launch, command, settings, world, folder.path(), false)?,
         None => {
-            let ended = launch.run(&arguments.command, &settings, folder.path())?;
-            (outcome::read(folder.path(), &ended, &settings), folder.path().to_owned())
+            let ended = launch.run(command, settings, folder.path())?;
+            (outcome::read(folder.path(), &ended, settings), folder.path().to_owned())
         }
     };
     let ran = Window { since, until: SystemTime::now() + LATE };
-    // More runs of the same, with their files, which stay until the report.
-    let _again = match &world {
+    let _again = match world {
         Some(world) => {
-            try_other_ranks(&launch, arguments, &settings, world, (&mut run, &folder, ran))?;
+            try_other_ranks(&launch, command, settings, world, (&mut run, &folder, ran))?;
             None
         }
-        None if says_more(&run, &settings) => {
-            match again(&arguments.command, &settings, ran, (&mut run, &folder)) {
+        None if says_more(&run, settings) => {
+            match again(command, settings, ran, (&mut run, &folder)) {
                 Ok((repeated, short)) => {
                     files = short.unwrap_or(files);
                     Some(repeated)
@@ -78,27 +148,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
         }
         None => None,
     };
-    run.keep_cards_that_are_certain();
-    if let Some(anatomy) = run.anatomy() {
-        let asked = arguments.ask.iter();
-        run.answers = asked.map(|ask| diagnose::ask(anatomy, run.findings(), ask)).collect();
-    }
-    gate.judge(&mut run);
-    run.next = next(arguments, &run).into_iter().collect();
-    if let RunFolder::Kept(kept) = &folder {
-        outputs.file(&kept.path().join(page::REPORT), report::json(&run));
-    }
-    if let Some(path) = &arguments.page {
-        let items = page::of_run(&run, &files, &arguments.command.join(" "));
-        outputs.file(path, page::render(items, Vec::new()));
-    }
-    show(&run, arguments, &mut outputs);
-    let exit_code = match run.exit_code {
-        0 if arguments.strict && run.judgement().is_uncertain() => 1,
-        code => code as u8,
-    };
-    publish(run, arguments, &gate, &mut outputs);
-    Ok(outputs.finish(exit_code))
+    Ok(Seen { run, files, folder, _again })
 }
 
 /// Whether the command is run again.
@@ -158,7 +208,7 @@ fn repeat(
 /// What ranks need with other values.
 fn try_other_ranks(
     launch: &Launch,
-    arguments: &RunArguments,
+    command: &[String],
     settings: &Settings,
     world: &World,
     (run, folder, ran): (&mut Run, &RunFolder, Window),
@@ -167,7 +217,7 @@ fn try_other_ranks(
         let confined = Some(Confined { by: By::Launcher, unseen: Some(ran) });
         let settings = Settings { confined, ..settings.clone() };
         let first = (&*run, folder.path());
-        run.most = bound::most_of_ranks(launch, &arguments.command, &settings, world, first)?;
+        run.most = bound::most_of_ranks(launch, command, &settings, world, first)?;
         settle(run);
     }
     Ok(())

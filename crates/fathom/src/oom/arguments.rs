@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use answer::Said;
 use clap::Args;
 
 /// What can be said about a text beside it.
@@ -42,6 +43,16 @@ pub(crate) struct TextArguments {
 }
 
 impl TextArguments {
+    /// What the commands that go on from an answer need of them.
+    pub(crate) fn said(&self) -> Said {
+        Said {
+            command: self.command.clone(),
+            gpu: self.gpu.clone(),
+            smi: self.smi.clone(),
+            reserved: self.reserved.clone(),
+        }
+    }
+
     /// The first flag that was given: none of them says anything about a recording.
     pub(crate) fn first_given(&self) -> Option<&'static str> {
         let given = [

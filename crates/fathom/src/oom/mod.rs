@@ -5,15 +5,14 @@
 
 mod arguments;
 mod config;
-mod next;
 mod seek;
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
-use oom::{Account, Amount, Dim, Reconciling, Shape, Solution};
-use report::oom::{Entry, Texts};
+use oom::{Amount, Dim, Reconciling, Shape, Solution};
+use report::oom::Texts;
 
 pub(crate) use self::arguments::TextArguments;
 use crate::card::{find_card, size};
@@ -28,10 +27,10 @@ pub(crate) fn explain(
     json: Option<&Path>,
     outputs: &mut Outputs,
 ) -> Result<()> {
-    let mut answer = Texts { entries: entries(texts), ..Texts::default() };
+    let mut answer = Texts { entries: answer::entries(texts), ..Texts::default() };
     let reconciling = reconciling(arguments)?;
     if answer.entries.is_empty() && reconciling.is_empty() {
-        return Err(nothing(texts));
+        return Err(answer::nothing(texts));
     }
     let tried = answer.main().and_then(|entry| Some((entry.account.tried()?, entry.account.kind)));
     let dims = dims(arguments)?;
@@ -59,7 +58,7 @@ pub(crate) fn explain(
         answer.card = reconciling.card.as_ref().map(|card| card.name.to_owned());
         answer.reconciliation = Some(oom::reconcile(&reconciling));
     }
-    answer.next = next::next(&answer, texts, arguments);
+    answer.next = answer::next(&answer, texts, &arguments.said());
     show(&answer, json, outputs);
     Ok(())
 }
@@ -70,40 +69,6 @@ fn shapes(asked: &[Amount], dims: &[Dim], guess: bool) -> Solution {
     match guess && solution.candidates.is_empty() {
         true => Solution { candidates: oom::guess(asked), guessed: true, ..solution },
         false => solution,
-    }
-}
-
-/// Messages first, those with numbers before others, in the order in which they came; then tables.
-fn entries(texts: &[(String, String)]) -> Vec<Entry> {
-    let entry = |file: &String, account: Account| {
-        let balance = oom::weigh(&account);
-        let advice = oom::advise(&account, &balance);
-        Entry { file: file.clone(), account, balance, advice }
-    };
-    let read = |(file, text): &(String, String)| -> Vec<Entry> {
-        oom::read(text).into_iter().map(|account| entry(file, account)).collect()
-    };
-    let mut entries: Vec<Entry> = texts.iter().flat_map(read).collect();
-    let rank =
-        |account: &Account| (!account.kind.is_refusal(), !account.has_numbers(), !account.sure);
-    entries.sort_by_key(|entry| rank(&entry.account));
-    entries
-}
-
-fn nothing(texts: &[(String, String)]) -> anyhow::Error {
-    let names: Vec<String> = texts.iter().map(|(name, _)| format!("`{name}`")).collect();
-    match names.is_empty() {
-        true => Hinted::error(
-            "there is nothing to explain",
-            "name a file, or give figures: `fathom explain --smi 22616MiB --reserved 21.5GiB`",
-        ),
-        false => Hinted::error(
-            format!(
-                "no out-of-memory message and no memory table was found in {}",
-                names.join(", ")
-            ),
-            "give the text of the error itself, a recording (`fathom run --out DIR`) or a memory snapshot",
-        ),
     }
 }
 
@@ -198,8 +163,6 @@ fn show(answer: &Texts, json: Option<&Path>, outputs: &mut Outputs) {
 
 #[cfg(test)]
 mod tests {
-    use oom::Kind;
-
     use super::*;
 
     #[test]
@@ -209,18 +172,5 @@ mod tests {
         for text in ["", "B", "many", "-1", "0", "nan", "inf", "1e300"] {
             assert_eq!(count(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn the_message_comes_before_the_table() {
-        let texts = [
-            (
-                "smi.txt".to_owned(),
-                "memory.used [MiB], memory.total [MiB]\n1 MiB, 2 MiB\n".to_owned(),
-            ),
-            ("train.log".to_owned(), "CUDA out of memory. Tried to allocate 2.00 GiB".to_owned()),
-        ];
-        let entries = entries(&texts);
-        assert_eq!((entries[0].file.as_str(), entries[0].account.kind), ("train.log", Kind::Cuda));
     }
 }

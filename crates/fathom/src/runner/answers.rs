@@ -27,7 +27,7 @@ pub(super) fn keep(cache: &Cache, key: &str, job: &Job, run: &Run, counts: &mut 
 }
 
 /// A run as an answer.
-pub(super) fn measured(job: &Job, run: &Run) -> Measured {
+pub(crate) fn measured(job: &Job, run: &Run) -> Measured {
     let peaks = run.peak.as_ref().map_or_else(Peaks::default, |peak| Peaks {
         allocated: peak.allocated.bytes,
         reserved: peak.beside_context(),

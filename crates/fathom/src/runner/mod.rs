@@ -10,7 +10,8 @@ use anyhow::Result;
 use fit::{Knob, Measured, Memory, Outcome, Peaks, Runner, Setting, Trial};
 use study::{Run, Unfinished};
 
-use self::answers::{keep, largest, measured, qualified};
+pub(crate) use self::answers::measured;
+use self::answers::{keep, largest, qualified};
 use crate::bound::{self, Other, Tries};
 use crate::cache::{self, Cache, Counts};
 use crate::configs;

@@ -7,7 +7,10 @@
 //! depends on the budget: so that asking for less memory does not give a higher peak.
 
 mod stages;
+mod survey;
 mod tries;
+
+pub use self::survey::survey;
 
 use std::cmp::Ordering;
 

@@ -226,6 +226,6 @@ impl<B: Bench> Search<'_, B> {
 }
 
 /// These candidates as a lever.
-fn checkpoint(step: &Step, chosen: &[usize]) -> Lever {
+pub(super) fn checkpoint(step: &Step, chosen: &[usize]) -> Lever {
     Lever::Checkpoint(chosen.iter().map(|&at| step.candidates[at].path.clone()).collect())
 }

@@ -1,6 +1,6 @@
 //! Programs that could not get memory of the host: C++'s `std::bad_alloc`, Rust's, Python's `MemoryError`.
 
-use super::{Family, Head, Memory, Window, also, reading, step};
+use super::{Family, Head, Memory, Window, also, pinned, reading, step};
 use crate::account::{Account, Kind};
 
 pub(super) const FAMILY: Family = Family {
@@ -44,4 +44,9 @@ pub(super) const FAMILY: Family = Family {
 
 fn fill(account: &mut Account, window: &Window<'_>) {
     account.figures.tried = reading::bytes(window.text, "memoryallocationof");
+    // InfiniBand's queues lie in memory that must be locked, which has a limit of its own.
+    let before = window.before.get(window.before.len().saturating_sub(160)..).unwrap_or_default();
+    if before.contains("ibv_") {
+        account.family = &pinned::FAMILY;
+    }
 }

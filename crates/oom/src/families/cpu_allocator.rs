@@ -1,6 +1,6 @@
 //! PyTorch's allocator of host memory: `DefaultCPUAllocator: can't allocate memory: you tried to allocate 132426121216 bytes`.
 
-use super::{Family, Memory, Window, reading, says, step};
+use super::{Fact, Family, Memory, Window, reading, says, step};
 use crate::account::{Account, Kind};
 
 pub(super) const FAMILY: Family = Family {
@@ -9,7 +9,11 @@ pub(super) const FAMILY: Family = Family {
     kind: Kind::Host,
     memory: Memory::Host,
     means: "the machine, or the limit of its container, has too little memory for this tensor",
-    facts: &[],
+    facts: &[Fact {
+        says: "Windows promises memory only up to what the machine and its page file have together: a larger page file \
+               was the cure there",
+        source: "https://github.com/AUTOMATIC1111/stable-diffusion-webui/issues/2478",
+    }],
     raises: true,
     heads: &[
         says("defaultcpuallocator:"),
@@ -17,9 +21,19 @@ pub(super) const FAMILY: Family = Family {
         says("posix_memalign(&data"),
     ],
     fill,
-    steps: |_| vec![step("what the machine has left", "free -h")],
+    steps: |account| match account.who.as_str() {
+        WINDOWS => vec![step("what the machine has left", "systeminfo | findstr Memory")],
+        _ => vec![step("what the machine has left", "free -h")],
+    },
 };
 
+/// Its path of the file, `..\\c10\\core\\impl\\alloc_cpu.cpp`, without what [`crate::clean::plain`] takes for escapes.
+const WINDOWS: &str = "Windows";
+
 fn fill(account: &mut Account, window: &Window<'_>) {
+    let before = window.before.get(window.before.len().saturating_sub(80)..).unwrap_or_default();
+    if before.contains("c10coreimpl") {
+        account.who = WINDOWS.to_owned();
+    }
     account.figures.tried = reading::behind(window.text, "triedtoallocate");
 }

@@ -13,7 +13,7 @@ pub(super) const FAMILY: Family = Family {
     means: "PyTorch asked CUDA's own pool (`cudaMallocAsync`, ComfyUI's default), and the GPU had too \
             little left; this form of the message drops its numbers",
     facts: &[Fact {
-        says: "`--disable-cuda-malloc` goes back to PyTorch's own allocator, whose message has numbers; \
+        says: "in ComfyUI `--disable-cuda-malloc` goes back to PyTorch's own allocator, whose message has numbers; \
                `--lowvram` keeps less of the model on the GPU",
         source: "https://github.com/Comfy-Org/ComfyUI/blob/master/comfy/cli_args.py",
     }],

@@ -25,7 +25,7 @@ pub(super) const FAMILY: Family = Family {
         also("cudamallocfailed:outofmemory", 300),
         also("cudafailure2:outofmemory", 160),
         also("cudaruntimeerror:outofmemory", 160),
-        // TensorRT-LLM, PyCUDA, MXNet, Caffe, RMM.
+        // TensorRT-LLM, PyCUDA, MXNet.
         Head {
             words: "cudaruntimeerrorin",
             near: 160,
@@ -33,8 +33,8 @@ pub(super) const FAMILY: Family = Family {
         },
         also("cumemallocfailed:outofmemory", 160),
         also("cudamallocretryfailed:outofmemory", 160),
-        also("==cudasuccess(2vs.0)outofmemory", 160),
-        also("maximumpoolsizeexceeded", 320),
+        // MXNet and DGL.
+        also("cuda:outofmemory", 160),
         also("cuda_error_out_of_memory", 320),
         also("cudaerrormemoryallocation", 330),
     ],

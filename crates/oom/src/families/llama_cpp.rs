@@ -59,6 +59,9 @@ fn fill(account: &mut Account, window: &Window<'_>) {
         account.figures.tried = reading::behind(window.text, "attemptedtoallocate")
             .or_else(|| reading::behind(window.text, "failedtoallocate"));
     }
+    if window.head.starts_with("ggml_cuda_host") {
+        account.cause = Some(Cause::Warning);
+    }
 }
 
 /// The buffer that was asked for: to the byte, where a line says so.

@@ -9,6 +9,7 @@ use crate::account::{Account, Kind};
 
 mod bad_alloc;
 mod bitsandbytes;
+mod caffe;
 mod cpu_allocator;
 mod cublas;
 mod cuda;
@@ -16,28 +17,37 @@ mod cuda_async;
 mod cuda_error;
 mod cudnn;
 mod cupy;
+mod dask;
 mod deepspeed;
+mod directml;
+mod faiss;
 mod flashinfer;
 mod hip;
 mod hip_error;
 mod jax;
+mod julia;
 mod killed;
 mod kubernetes;
 mod level_zero;
 mod llama_cpp;
+mod lmdeploy;
+mod lsf;
 mod metal;
 mod mps;
 mod nccl;
 mod npu;
 mod numpy;
+mod nvml;
 mod ollama;
 mod onnxruntime;
 mod oom_killer;
 mod paddle;
 mod paging_file;
+mod pbs;
 mod pinned;
 mod ray;
 mod reading;
+mod rmm;
 mod sglang;
 mod shared_memory;
 mod slurm;
@@ -45,6 +55,7 @@ mod stream_executor;
 mod tables;
 mod tensorflow;
 mod tensorrt;
+mod tgi;
 mod thc;
 mod theano;
 mod thrust;
@@ -52,6 +63,7 @@ mod tpu;
 mod transformers;
 mod triton;
 mod vllm;
+mod webui;
 mod xpu;
 
 pub(crate) use reading::complete;
@@ -62,19 +74,21 @@ pub(crate) use tables::{NVIDIA_SMI, SUMMARY};
 pub const TABLE: &[&Family] = &[
     // PyTorch's allocators.
     &cuda::FAMILY, &cuda_async::FAMILY, &hip::FAMILY, &xpu::FAMILY, &npu::FAMILY, &mps::FAMILY, &metal::FAMILY, &thc::FAMILY,
+    &nvml::FAMILY, &directml::FAMILY,
     // Below PyTorch: drivers and libraries.
     &pinned::FAMILY, &thrust::FAMILY, &bitsandbytes::FAMILY, &triton::FAMILY, &nccl::FAMILY, &cublas::FAMILY,
     &cudnn::FAMILY, &level_zero::FAMILY, &hip_error::FAMILY, &transformers::FAMILY,
-    &deepspeed::FAMILY,
+    &deepspeed::FAMILY, &faiss::FAMILY, &webui::FAMILY,
     // Other frameworks.
-    &tpu::FAMILY, &jax::FAMILY, &tensorflow::FAMILY, &stream_executor::FAMILY, &paddle::FAMILY, &cupy::FAMILY,
-    &onnxruntime::FAMILY, &theano::FAMILY,
+    &tpu::FAMILY, &jax::FAMILY, &tensorflow::FAMILY, &directml::TENSORFLOW, &stream_executor::FAMILY, &paddle::FAMILY, &cupy::FAMILY,
+    &onnxruntime::FAMILY, &onnxruntime::LIMIT, &theano::FAMILY, &rmm::FAMILY, &julia::FAMILY, &caffe::FAMILY,
     // Programs that serve models.
-    &vllm::FAMILY, &flashinfer::FAMILY, &sglang::FAMILY, &tensorrt::FAMILY, &ollama::FAMILY, &llama_cpp::FAMILY,
+    &vllm::FAMILY, &vllm::WARM_UP, &flashinfer::FAMILY, &sglang::FAMILY, &sglang::GRAPHS, &tgi::FAMILY, &lmdeploy::FAMILY,
+    &tensorrt::FAMILY, &ollama::FAMILY, &llama_cpp::FAMILY,
     // The host.
     &shared_memory::FAMILY, &cpu_allocator::FAMILY, &numpy::FAMILY, &bad_alloc::FAMILY, &paging_file::FAMILY,
     &oom_killer::FAMILY,
-    &slurm::FAMILY, &kubernetes::FAMILY, &ray::FAMILY, &killed::FAMILY,
+    &slurm::FAMILY, &lsf::FAMILY, &pbs::FAMILY, &dask::FAMILY, &kubernetes::FAMILY, &ray::FAMILY, &killed::FAMILY,
     // Whoever passes CUDA's own words on.
     &cuda_error::FAMILY,
     // Tables, where nothing was refused.

@@ -57,8 +57,12 @@ fn fill(account: &mut Account, window: &Window<'_>) {
     account.device = device
         .filter(|_| window.head.starts_with("ncclwarn") || window.head.starts_with("failedto"));
     account.sure = text.contains("outofmemory") || text.contains("cudacalloc");
-    let other = reading::rest(text, "cudafailure")
-        .is_some_and(|rest| rest.get(..80.min(rest.len())).unwrap_or_default().contains('\''));
+    // The reason, with NCCL's debugging, stands in front of what PyTorch says of it.
+    let before = window.before.rfind("ncclwarncudafailure").map(|at| &window.before[at..]);
+    let reason = reading::rest(text, "cudafailure").or(before).unwrap_or_default();
+    let reason = reason.get(..80.min(reason.len())).unwrap_or_default();
+    account.sure |= reason.contains("outofmemory");
+    let other = reason.contains('\'');
     if !account.sure && other {
         account.cause = Some(Cause::NotMemory);
     }

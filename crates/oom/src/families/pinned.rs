@@ -8,7 +8,7 @@ pub(super) const FAMILY: Family = Family {
     speaker: "CUDA",
     kind: Kind::Host,
     memory: Memory::Host,
-    means: "memory of the host is pinned for copies to the GPU, and the machine, or its limits, gave no more",
+    means: "memory of the host is pinned for copies to the GPU or the network, and the machine, or its limits, gave no more",
     facts: &[],
     raises: true,
     heads: &[

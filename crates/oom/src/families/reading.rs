@@ -162,11 +162,11 @@ pub(super) fn pool(account: &mut Account, text: &str) {
 
 /// Types of TensorFlow, XLA and NumPy, with the bytes of an element.
 #[rustfmt::skip]
-const TYPES: [(&str, u64); 27] = [
+const TYPES: [(&str, u64); 30] = [
     ("float", 4), ("float16", 2), ("float32", 4), ("float64", 8), ("double", 8), ("half", 2), ("bfloat16", 2),
     ("int64", 8), ("int32", 4), ("int16", 2), ("int8", 1), ("uint8", 1), ("bool", 1), ("complex64", 8),
     ("complex128", 16), ("f64", 8), ("f32", 4), ("f16", 2), ("bf16", 2), ("s64", 8), ("s32", 4), ("s16", 2),
-    ("s8", 1), ("u32", 4), ("u8", 1), ("pred", 1), ("c64", 8),
+    ("uint16", 2), ("uint32", 4), ("uint64", 8), ("s8", 1), ("u32", 4), ("u8", 1), ("pred", 1), ("c64", 8),
 ];
 
 /// The longest shape that is read.

@@ -1,6 +1,6 @@
 //! TensorFlow: the tensor that found no place, and its BFC allocator, which XLA uses too.
 
-use super::{Fact, Family, Memory, Window, also, jax, reading, says, step};
+use super::{Fact, Family, Memory, Window, also, directml, jax, reading, says, step};
 use crate::account::{Account, Kind};
 use crate::cause::Cause;
 
@@ -51,6 +51,12 @@ fn fill(account: &mut Account, window: &Window<'_>) {
     let device = reading::rest(rest, "device:").unwrap_or_default();
     if device.starts_with("cpu") {
         account.memory = Memory::Host;
+    }
+    if device.is_empty() {
+        account.memory = Memory::NotTold;
+    }
+    if device.starts_with("dml") {
+        account.family = &directml::TENSORFLOW;
     }
     account.device = device.strip_prefix("gpu:").and_then(|text| reading::ordinal(text, ""));
 }

@@ -18,7 +18,7 @@ pub(super) const FAMILY: Family = Family {
     heads: &[Head {
         words: "outofresource:",
         near: 0,
-        fits: |place| place.near(160).contains("hardwarelimit:"),
+        fits: |place| place.near(160).contains("hardwarelimit"),
     }],
     fill,
     steps: |_| {
@@ -29,5 +29,7 @@ pub(super) const FAMILY: Family = Family {
 
 fn fill(account: &mut Account, window: &Window<'_>) {
     account.figures.tried = reading::bytes(window.text, "required:");
-    account.figures.limit = reading::bytes(window.text, "hardwarelimit:");
+    // Who retells it writes `limitation`.
+    let limit = reading::rest(window.text, "hardwarelimit").unwrap_or_default();
+    account.figures.limit = reading::bytes(limit, ":");
 }

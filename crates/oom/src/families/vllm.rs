@@ -37,6 +37,33 @@ pub(super) const FAMILY: Family = Family {
     steps,
 };
 
+/// The sampler is warmed up last, beside a cache that is as large as it may be.
+pub(super) const WARM_UP: Family = Family {
+    id: "vllm_warm_up",
+    speaker: "vLLM",
+    kind: Kind::Server,
+    memory: Memory::Device,
+    means: "weights and KV cache fill vLLM's share of the GPU first; then its sampler is tried with as many requests as \
+            `max_num_seqs` allows, and what was left is too little for their logits",
+    facts: &[Fact {
+        says: "`max_num_seqs` and `gpu_memory_utilization` are what to lower, as the message says itself",
+        source: "https://docs.vllm.ai/en/latest/configuration/conserving_memory/",
+    }],
+    raises: true,
+    heads: &[says("cudaoutofmemoryoccurredwhenwarmingup")],
+    fill: |account, window| {
+        let requests = reading::rest(window.text, "warmingup").unwrap_or_default();
+        let requests = requests.trim_start_matches(|c: char| !c.is_ascii_digit());
+        reading::count(account, "requests", reading::whole(requests));
+    },
+    steps: |_| {
+        vec![
+            step("fewer requests at once", "vllm serve MODEL --max-num-seqs 256"),
+            step("a smaller share", "vllm serve MODEL --gpu-memory-utilization 0.85"),
+        ]
+    },
+};
+
 fn fill(account: &mut Account, window: &Window<'_>) {
     let text = window.text;
     if window.head == "freememoryondevice" {

@@ -4,7 +4,7 @@ use anatomy::bytes;
 use diff::{Change, Difference, Status};
 
 use super::sentences;
-use crate::lines::visible;
+use crate::markup::{code, plain};
 
 /// Rows of each table: a comment is read, not searched.
 const ROWS: usize = 10;
@@ -90,36 +90,9 @@ fn folded_away(title: &str, table: &str) -> String {
     format!("\n<details><summary>{title}</summary>\n{table}\n</details>\n")
 }
 
-/// Text from strangers, of which nothing is read as markup.
-fn plain(text: &str) -> String {
-    let mut safe = String::new();
-    for letter in visible(&text.replace(['\n', '\r'], " ")).chars() {
-        match letter {
-            '|' | '*' | '_' | '[' | ']' | '<' | '>' | '\\' | '#' | '@' | '!' => {
-                safe.push('\\');
-                safe.push(letter);
-            }
-            _ => safe.push(letter),
-        }
-    }
-    safe
-}
-
-/// Text from strangers as code: its own backticks would end it, and a bar would end the cell.
-fn code(text: &str) -> String {
-    let text = text.replace('`', "'").replace(['\n', '\r'], " ").replace('|', "\\|");
-    format!("`{}`", visible(&text).trim())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_cannot_become_markup() {
-        assert_eq!(code("a`|b\n\u{1b}[2J"), "`a'\\|b \\u{1b}[2J`");
-        assert_eq!(plain("<b>@me|x"), "\\<b\\>\\@me\\|x");
-    }
 
     #[test]
     fn rows_beyond_the_table_are_summed_up() {

@@ -9,7 +9,7 @@ use fit::plan::Answer;
 use crate::Trials;
 
 pub use json::json;
-pub use patch::patch;
+pub use patch::{patch, patch_of};
 pub use terminal::terminal;
 
 /// The whole answer.

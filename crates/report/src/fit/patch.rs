@@ -10,11 +10,16 @@ const PLACES: usize = 4;
 
 /// Lines to write, each lever with its place.
 pub fn patch(fit: &Fit, plan: &Plan) -> String {
+    patch_of(plan, &fit.knobs)
+}
+
+/// The same; `knobs` has name, value and how the user would write it.
+pub fn patch_of(plan: &Plan, knobs: &[(String, String, String)]) -> String {
     let mut text = String::new();
     for lever in &plan.levers {
         text += &match lever {
             Lever::Knob { name, value } => {
-                let written = fit.knobs.iter().find(|row| row.0 == *name && row.1 == *value);
+                let written = knobs.iter().find(|row| row.0 == *name && row.1 == *value);
                 format!("{name}: {}\n", written.map_or(value.as_str(), |row| row.2.as_str()))
             }
             other => of_lever(other, plan),

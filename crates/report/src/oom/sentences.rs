@@ -2,7 +2,7 @@
 
 use oom::account::Advised;
 use oom::advice::Remedy;
-use oom::{Account, Advice, Amount, Helps, Kind};
+use oom::{Account, Advice, Amount, Cause, Helps, Kind};
 
 use crate::bytes;
 
@@ -39,7 +39,9 @@ pub(super) fn place(account: &Account) -> Option<String> {
 /// What maintainers say, each with its source.
 pub(super) fn facts(account: &Account) -> Vec<String> {
     let says = |fact: &oom::families::Fact| format!("{} ({})", fact.says, fact.source);
-    account.family.facts.iter().map(says).collect()
+    // They are about memory.
+    let is_memory = account.cause != Some(Cause::NotMemory);
+    account.family.facts.iter().filter(|_| is_memory).map(says).collect()
 }
 
 /// `train.py:387 in forward: x = self.layer(x)`
@@ -113,6 +115,7 @@ pub(super) fn row(name: &str) -> &str {
         "outside_or_others" => "context and other processes",
         "unlisted" => "the driver, or not listed",
         "limit" => "most that PyTorch may use",
+        "longest_buffer" => "the longest buffer",
         "other" => "other allocations",
         "left" => "left",
         "used" => "in use",

@@ -3,7 +3,7 @@
 use anatomy::Alike;
 use anstyle::Style;
 use oom::reconcile::{Contradiction, Reconciliation};
-use oom::{Amount, Cause, Known, Ledger, Refutation, Row, Solution};
+use oom::{Amount, Cause, Known, Ledger, Memory, Refutation, Row, Solution};
 
 use study::Sought;
 
@@ -31,7 +31,10 @@ pub fn terminal(texts: &Texts, reader: Reader) -> String {
     if let Some(entry) = texts.main() {
         sections.push(Section { label: "asked", rows: sentences(asked(entry)) });
         sections.push(Section { label: "why", rows: sentences(why::why(entry)) });
-        sections.push(Section { label: "card", rows: ledger(&entry.balance.ledger) });
+        sections.push(Section {
+            label: whose(entry.account.memory),
+            rows: ledger(&entry.balance.ledger),
+        });
         sections.push(Section { label: "", rows: processes(texts) });
         let advice = entry.advice.iter().map(|advice| sentences::advice(advice, &entry.account));
         sections.push(Section { label: "advice", rows: sentences(advice) });
@@ -99,6 +102,14 @@ fn asked(entry: &Entry) -> Vec<String> {
 
 fn sentences(all: impl IntoIterator<Item = String>) -> Vec<String> {
     all.into_iter().collect()
+}
+
+/// What the rows below it sum to.
+fn whose(memory: Memory) -> &'static str {
+    match memory {
+        Memory::Host | Memory::Shared => "host",
+        _ => "card",
+    }
 }
 
 /// A total and its parts, each with its share; a part whose total is not known has none.

@@ -67,22 +67,13 @@ fn without_size(entry: &Entry) -> String {
     let part = |part: Option<Amount>| part.map_or("?".to_owned(), amount);
     let figures = &account.figures;
     let used = || {
-        figures
-            .used
-            .map(|used| format!("{} of {}", amount(used), part(figures.capacity.or(figures.limit))))
+        let of = figures.capacity.or(figures.limit).map(|all| format!(" of {}", amount(all)));
+        figures.used.map(|used| format!("{}{}", amount(used), of.unwrap_or_default()))
     };
     match (account.memory, account.kind) {
         (_, Kind::Smi) => {
-            let name = if account.card.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", account.card)
-            };
-            format!(
-                "{} on {}{name}, as nvidia-smi shows it",
-                used().unwrap_or("?".to_owned()),
-                card(account)
-            )
+            let used = used().unwrap_or("?".to_owned());
+            format!("{used} on {}{}, as nvidia-smi shows it", card(account), named(account))
         }
         (_, Kind::Summary) => {
             let size = part(figures.reserved.or(figures.allocated));
@@ -102,15 +93,18 @@ fn without_size(entry: &Entry) -> String {
         }
         (_, Kind::Server) if entry.balance.cause == Cause::Cache => tokens(account)
             .unwrap_or_else(|| format!("{} has no room for its KV cache", account.family.speaker)),
+        (_, Kind::Server) if batch(account).is_some() => {
+            format!(
+                "{speaker} had no room for {}",
+                batch(account).unwrap_or_default(),
+                speaker = speaker(account)
+            )
+        }
+        (_, Kind::Mps) => {
+            "on an Apple processor; the message does not say how much was tried".to_owned()
+        }
         (_, Kind::CudaError | Kind::Library | Kind::Framework | Kind::Server) => {
-            let place = account.device.map_or(String::new(), |device| format!(" on GPU {device}"));
-            let had = match entry.balance.cause {
-                Cause::NotMemory => "failed for another reason",
-                Cause::Warning => "warns, nothing failed",
-                _ if account.sure => "had no memory left",
-                _ => "failed; memory is one of its reasons",
-            };
-            format!("{}{place} {had}; its message has no numbers", speaker(account))
+            without_numbers(entry)
         }
         (_, Kind::Jax | Kind::TensorFlow) if figures.limit.is_some() => {
             format!(
@@ -120,12 +114,43 @@ fn without_size(entry: &Entry) -> String {
                 part(figures.limit)
             )
         }
+        (Memory::NotTold, _) => format!(
+            "{} had no memory left; the message says neither how much was tried nor whose memory it was",
+            speaker(account)
+        ),
         _ => {
             let free = figures.free.zip(figures.capacity);
             let free = free.map(|(free, all)| format!("{} free of {}", amount(free), amount(all)));
             let free = free.map_or(String::new(), |free| format!(" with {free}"));
             format!("on {}{free}; the message does not say how much was tried", card(account))
         }
+    }
+}
+
+fn named(account: &Account) -> String {
+    if account.card.is_empty() { String::new() } else { format!(" ({})", account.card) }
+}
+
+fn without_numbers(entry: &Entry) -> String {
+    let account = &entry.account;
+    let place = account.device.map_or(String::new(), |device| format!(" on GPU {device}"));
+    let had = match entry.balance.cause {
+        Cause::NotMemory => "failed for another reason",
+        Cause::Warning => "warns, nothing failed",
+        _ if account.sure => "had no memory left",
+        _ => "failed; memory is one of its reasons",
+    };
+    format!("{}{place} {had}; its message has no numbers", speaker(account))
+}
+
+/// The batch that a server tried before it serves.
+fn batch(account: &Account) -> Option<String> {
+    let count = account.counts.first()?;
+    match count.name {
+        "prefill_tokens" => Some(format!("a batch of {} tokens", count.value)),
+        "total_tokens" => Some(format!("batches and cache of {} tokens", count.value)),
+        "requests" => Some(format!("a batch of {} requests beside its KV cache", count.value)),
+        _ => None,
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn why(entry: &Entry) -> Vec<String> {
     {
         rows.insert(0, tokens);
     }
+    rows.extend(contexts(account));
     if balance.cause == Cause::RoomWasLeft {
         rows.push(
             "what else can refuse: a limit (a memory fraction, a MIG or container slice), a page file \
@@ -66,8 +67,9 @@ fn reason(entry: &Entry) -> String {
             format!("the pool had enough in all, but no free piece of {tried}: it is fragmented")
         }
         Cause::Pieces => format!(
-            "PyTorch had {} reserved but unallocated: with {free} free enough for {tried}, but in pieces",
-            text(figures.unallocated)
+            "PyTorch had {} reserved but unallocated: with {free} free enough for {tried}, but in pieces{}",
+            text(figures.unallocated),
+            hardly_any_gain(account)
         ),
         Cause::OtherProcesses => {
             let (others, known) = balance.others.unwrap_or((Amount::exactly(0), Known::Assumed));
@@ -75,7 +77,8 @@ fn reason(entry: &Entry) -> String {
                 Known::Assumed => format!("at least {} (assumed)", bytes::text(others.low)),
                 _ => amount(others),
             };
-            format!("other processes had {others} of the GPU: without them there was room")
+            let own = hardly_any_gain(account);
+            format!("other processes had {others} of the GPU: without them there was room{own}")
         }
         Cause::Full => full(account),
         Cause::RoomWasLeft => format!(
@@ -92,6 +95,10 @@ fn reason(entry: &Entry) -> String {
             "the message names another error of CUDA than memory: this is not an out-of-memory error".to_owned()
         }
         Cause::Warning if account.family.id == "deepspeed" => account.family.means.to_owned(),
+        Cause::Warning if account.family.id == "llama_cpp" => {
+            "memory of the host could not be pinned; llama.cpp goes on with ordinary memory, which is copied more slowly"
+                .to_owned()
+        }
         Cause::Warning => format!(
             "{} says itself that this is no failure: it goes on with an algorithm that wants less",
             account.family.speaker
@@ -162,7 +169,49 @@ fn full(account: &Account) -> String {
         "",
         |_| "; what is free is counted after the refusal, and not all of it can be had",
     );
-    format!("the GPU was full: {} allocated by {who}{cache}{counted}", amount(allocated))
+    let outside = outside(account).filter(|_| counted.is_empty());
+    let outside = outside.map_or(String::new(), |rest| {
+        format!("; {} was neither {who}'s tensors nor free", amount(rest))
+    });
+    format!("the GPU was full: {} allocated by {who}{cache}{counted}{outside}", amount(allocated))
+}
+
+/// Where tensors fill nearly the whole GPU, the reason is true of this request only.
+fn hardly_any_gain(account: &Account) -> String {
+    let figures = &account.figures;
+    let Some((held, all)) = figures.allocated.zip(figures.capacity) else { return String::new() };
+    if all.high / 10 * 9 < held.low {
+        return format!(
+            ". PyTorch's tensors fill {} of the GPU: the next request may not fit all the same",
+            share(held.middle(), all.middle())
+        );
+    }
+    String::new()
+}
+
+/// Processes that hold no more than a context does, beside one that holds far more.
+fn contexts(account: &Account) -> Option<String> {
+    let small = account.processes.iter().filter(|process| process.memory.high < CONTEXT);
+    let (count, largest) = small
+        .fold((0, 0), |(count, largest), process| (count + 1, process.memory.high.max(largest)));
+    (2 <= count && largest != 0).then(|| {
+        format!(
+            "{count} processes have no more than {}, as a CUDA context has: other ranks may have touched this GPU \
+             before `torch.cuda.set_device`",
+            bytes::text(largest)
+        )
+    })
+}
+
+/// No context of PyTorch's takes more, with what it loads at first.
+const CONTEXT: u64 = 700 << 20;
+
+/// What is neither free nor in tensors, where that is a quarter of the GPU or more: tensors alone did not fill it.
+fn outside(account: &Account) -> Option<Amount> {
+    let figures = &account.figures;
+    let held = figures.reserved.or(figures.allocated)?;
+    let rest = figures.capacity?.minus(figures.free?)?.minus(held)?;
+    (figures.capacity?.high / 4 <= rest.low).then_some(rest)
 }
 
 /// Host memory: what the family means, and that the GPU has no part in it.
@@ -215,6 +264,7 @@ fn tensor(tensor: &Tensor) -> String {
         (Some(bytes), Some(each)) => {
             format!("{shape} of {} ({each} B each) = {}", tensor.dtype, bytes::text(bytes))
         }
+        _ if tensor.dtype.is_empty() => format!("{shape}, of a type that the message does not say"),
         _ => format!("{shape} of {}", tensor.dtype),
     }
 }

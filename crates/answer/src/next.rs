@@ -4,17 +4,13 @@ use gpus::Card;
 use oom::{Account, Amount, Cause, Kind, Memory};
 use report::oom::{Next, Texts};
 
-use super::TextArguments;
+use crate::Said;
 
 /// What stands where the text does not say which script it was.
 const SCRIPT: &str = "python train.py";
 
 /// Steps of the message's family first; then who asked and who holds the memory; what to change comes last.
-pub(super) fn next(
-    answer: &Texts,
-    texts: &[(String, String)],
-    arguments: &TextArguments,
-) -> Vec<Next> {
+pub(crate) fn next(answer: &Texts, texts: &[(String, String)], arguments: &Said) -> Vec<Next> {
     let Some(entry) = answer.main() else { return figures(arguments) };
     let account = &entry.account;
     let command = command(account, arguments);
@@ -55,7 +51,7 @@ fn is_for_fathom(account: &Account, cause: Cause) -> bool {
 }
 
 /// Of figures alone: what is missing, then what to change.
-fn figures(arguments: &TextArguments) -> Vec<Next> {
+fn figures(arguments: &Said) -> Vec<Next> {
     let card = arguments.gpu.as_deref().map(|name| format!(" --gpu {}", quoted(name)));
     let card = card.unwrap_or_default();
     let command = script(None, arguments);
@@ -73,13 +69,13 @@ fn figures(arguments: &TextArguments) -> Vec<Next> {
     next
 }
 
-fn command(account: &Account, arguments: &TextArguments) -> String {
+fn command(account: &Account, arguments: &Said) -> String {
     let script_of = account.traceback.as_ref().and_then(|calls| calls.script());
     script(script_of, arguments)
 }
 
 /// The command that was given, else the script of the traceback, else a name that stands for it.
-fn script(found: Option<&str>, arguments: &TextArguments) -> String {
+fn script(found: Option<&str>, arguments: &Said) -> String {
     if !arguments.command.is_empty() {
         return arguments.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     }
@@ -100,7 +96,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// ` --gpu NAME` if one card of the catalogue has that much or that name, else ` --memory SIZE`.
-fn card_flags(account: &Account, arguments: &TextArguments) -> String {
+fn card_flags(account: &Account, arguments: &Said) -> String {
     if let Some(name) = &arguments.gpu {
         return format!(" --gpu {}", quoted(name));
     }
@@ -130,7 +126,7 @@ mod tests {
     use super::*;
 
     fn flags(text: &str) -> String {
-        card_flags(&oom::read(text)[0], &TextArguments::default())
+        card_flags(&oom::read(text)[0], &Said::default())
     }
 
     #[test]

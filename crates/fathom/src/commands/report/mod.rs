@@ -1,0 +1,146 @@
+//! `fathom report`: measures why a command needs its memory and writes the document.
+//!
+//! A file for each stage. Each adds what it found to the document; a signal ends the trials, and what is known by then
+//! is written.
+
+mod change;
+mod configurations;
+mod files;
+mod knobs;
+mod lab;
+mod remedies;
+mod scaling;
+mod subject;
+
+use std::time::Instant;
+
+use anyhow::Result;
+use report::document::{self, Compared, Document};
+use study::Verdict;
+
+use self::files::Files;
+use self::lab::Lab;
+use self::subject::Subject;
+use crate::cli::ReportArguments;
+use crate::screen;
+use crate::session;
+use crate::shell;
+
+/// Measures and writes.
+pub(crate) fn report(arguments: &ReportArguments) -> Result<u8> {
+    let began = Instant::now();
+    let files = Files::check(arguments)?;
+    // What the script prints is not the answer.
+    screen::keep_for_answer()?;
+    let cards = configurations::cards(arguments)?;
+    let other = arguments.compare.as_deref().map(words).transpose()?;
+    let varied = knobs::asked(arguments)?;
+    let quiet = arguments.trial.quiet;
+    let say = |doing: &str| {
+        if !quiet {
+            screen::say(&format!("fathom: {:.0} s: {doing}", began.elapsed().as_secs_f64()));
+        }
+    };
+    say("the run as it is");
+    let mut subject = Subject::measure(&arguments.trial.command, arguments, cards.first())?;
+    let mut document = of_subject(arguments, &subject);
+    if is_open(&subject)
+        && let Err(error) =
+            fill(&mut document, &mut subject, arguments, (&cards, varied, other), &say)
+    {
+        // What was measured before stands.
+        document.known.notes.push(format!("not all could be measured: {error:#}"));
+    }
+    if let Some(signal) = session::ending() {
+        let seconds = began.elapsed().as_secs_f64();
+        document.unfinished =
+            Some(format!("{} ended it after {seconds:.0} s", session::name(signal)));
+    }
+    let code = files.write(&mut document, &subject, arguments)?;
+    let exit_code = match subject.run.verdict {
+        _ if document.unfinished.is_some() => 4,
+        Verdict::ScriptFailed => 3,
+        Verdict::Interrupted | Verdict::TimedOut => 4,
+        _ => 0,
+    };
+    Ok(if code == 0 { exit_code } else { code })
+}
+
+/// Whether there is something to take apart.
+fn is_open(subject: &Subject) -> bool {
+    let has_ended =
+        matches!(subject.run.verdict, Verdict::Fits | Verdict::Grew | Verdict::DoesNotFit);
+    has_ended && subject.whole().anatomy().is_some()
+}
+
+/// What the run by itself shows.
+fn of_subject(arguments: &ReportArguments, subject: &Subject) -> Document {
+    let (run, whole) = (&subject.run, subject.whole());
+    let mut document = Document {
+        schema: document::SCHEMA,
+        command: arguments.trial.command.join(" "),
+        made_by: arguments.shown(),
+        answer: document::Answer::of(run, whole),
+        anatomy: document::Anatomy::of(whole, subject.unlimited.is_some()),
+        places: document::Place::all(whole),
+        why: document::Why::of(whole),
+        known: document::Known::of(run),
+        ..Document::default()
+    };
+    document.known.commands.push(document.made_by.clone());
+    document
+}
+
+type Asked<'a> = (&'a [gpus::Card], Vec<knobs::Varied>, Option<Vec<String>>);
+
+/// All that takes trials.
+fn fill(
+    document: &mut Document,
+    subject: &mut Subject,
+    arguments: &ReportArguments,
+    (cards, varied, other): Asked<'_>,
+    say: &dyn Fn(&str),
+) -> Result<()> {
+    let is_over = || session::ending().is_some();
+    let found = knobs::find(arguments, varied)?;
+    let mut lab = Lab::new(arguments, &found, subject.card())?;
+    if let Some(other) = other {
+        say("the other command");
+        let second = Subject::measure(&other, arguments, cards.first())?;
+        let commands = [document.command.clone(), other.join(" ")];
+        document.compared = Compared::of(commands, [subject.whole(), second.whole()]);
+    }
+    if found.is_empty() {
+        let hint = "No setting was varied: none was found in flags, config files and defaults of the script's parser. `--vary` with \
+                    `--set` names one.";
+        document.known.not_seen.push(hint.to_owned());
+    }
+    if !is_over() {
+        say("how the peak grows with the settings");
+        scaling::add(document, subject, &mut lab, &found)?;
+    }
+    if !is_over() {
+        say("what each remedy brings");
+        remedies::add(document, subject, &mut lab)?;
+    }
+    if !is_over() {
+        say("settings for each GPU");
+        configurations::add(document, arguments, cards, &mut lab, &found)?;
+    }
+    document.known.trials = lab.fitting.runner.counts.run;
+    document.known.remembered = lab.fitting.runner.counts.remembered;
+    document.known.notes.extend(lab.fitting.runner.counts.notes());
+    Ok(())
+}
+
+/// `--compare`, as a shell would take it apart.
+fn words(text: &str) -> Result<Vec<String>> {
+    let words = shell::words(text);
+    match words.is_empty() {
+        true => Err(crate::error::Hinted::error(
+            "`--compare` names no command",
+            "`--compare 'python train.py --small'`",
+        )),
+        false => Ok(crate::cli::complete(words)),
+    }
+}

@@ -1,0 +1,142 @@
+//! What each remedy brings, alone; and the one change, applied and run.
+
+use anyhow::Result;
+use fit::plan::{Answer, Plan, search, survey};
+use fit::{Label, Lever};
+use report::document::{Document, Gain, Remedy, Tried};
+use study::Verdict;
+
+use super::change;
+use super::lab::Lab;
+use super::subject::Subject;
+
+/// What people try besides, though it cannot lower a peak.
+const ASKED: [&str; 1] = ["empty_cache"];
+
+/// A change that brings less is not worth being the one.
+const WORTH: f64 = 0.05;
+
+/// A change that brings so much is preferred to a stronger one that changes more.
+const MUCH: f64 = 0.15;
+
+/// Time of a step beyond which a cheaper change is preferred.
+const SLOW: f64 = 1.6;
+
+pub(super) fn add(document: &mut Document, subject: &Subject, lab: &mut Lab) -> Result<()> {
+    let wish = lab.wish.clone();
+    let answer = survey(&mut lab.fitting, &wish)?;
+    if !answer.baseline.outcome.fits() {
+        return Ok(());
+    }
+    let has_card = subject.run.card.is_some();
+    let mut tried = Tried {
+        allocated_bytes: answer.baseline.peaks.allocated,
+        reserved_bytes: answer.baseline.peaks.reserved,
+        context_bytes: lab.card.context_bytes,
+        remedies: answer.plans.iter().map(|plan| remedy(plan, has_card)).collect(),
+        not_applicable: answer.not_applicable.clone(),
+        asked: asked(subject),
+    };
+    tried.remedies.extend(switches(lab)?);
+    tried.remedies.sort_by_key(|remedy| remedy.reserved_bytes);
+    document.tried = Some(tried);
+    choose(document, subject, lab, answer)
+}
+
+fn remedy(plan: &Plan, has_card: bool) -> Remedy {
+    Remedy {
+        name: change::name(&plan.levers),
+        what: what(&plan.levers),
+        allocated_bytes: plan.peaks.allocated,
+        reserved_bytes: plan.peaks.reserved,
+        time: Some(plan.cost_ratio),
+        results: plan.label.name().to_owned(),
+        fits: has_card.then(|| plan.outcome.fits()),
+    }
+}
+
+/// What a lever changes, in the table's words.
+fn what(levers: &[Lever]) -> String {
+    let each = levers.iter().filter_map(Lever::row).map(|row| row.change);
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// Switches of the script's own, each turned.
+fn switches(lab: &mut Lab) -> Result<Vec<Remedy>> {
+    let turned: Vec<(String, &'static str)> = lab
+        .switches
+        .iter()
+        .filter_map(|found| Some((found.knob.name.clone(), found.flipped()?)))
+        .collect();
+    let lever = |(name, value): &(String, &'static str)| {
+        vec![Lever::Knob { name: name.clone(), value: (*value).to_owned() }]
+    };
+    let plans: Vec<Vec<Lever>> = turned.iter().map(lever).collect();
+    let trials = lab.measure(&plans)?;
+    let rows = turned.into_iter().zip(trials).filter(|(_, measured)| measured.outcome.fits());
+    let row = |((name, value), measured): ((String, &'static str), fit::Measured)| Remedy {
+        name: format!("{name} {value}"),
+        what: "a setting of the script".to_owned(),
+        allocated_bytes: measured.peaks.allocated,
+        reserved_bytes: measured.peaks.reserved,
+        time: None,
+        results: "yours to judge".to_owned(),
+        fits: None,
+    };
+    Ok(rows.map(row).collect())
+}
+
+/// What follows from the peak itself.
+fn asked(subject: &Subject) -> Vec<(String, String)> {
+    let run = subject.whole();
+    let Some(anatomy) = run.anatomy() else { return Vec::new() };
+    let answer =
+        |name: &&str| ((*name).to_owned(), diagnose::ask(anatomy, run.findings(), name).why);
+    ASKED.iter().map(answer).collect()
+}
+
+/// The plan that makes it fit; where it fits already, the remedy that keeps results and brings most.
+fn choose(document: &mut Document, subject: &Subject, lab: &mut Lab, answer: Answer) -> Result<()> {
+    let is_short = subject.run.verdict == Verdict::DoesNotFit;
+    let found = match is_short {
+        true => {
+            let wish = fit::plan::Wish {
+                allow_training: false,
+                knobs: lab.smaller(document),
+                ..lab.wish.clone()
+            };
+            let searched = search(&mut lab.fitting, &wish)?;
+            searched.chosen.map(|at| (searched.plans[at].clone(), searched.baseline))
+        }
+        false => None,
+    };
+    let (plan, baseline) = match found {
+        Some((plan, baseline)) => (Some(plan), baseline),
+        None => (best(&answer).cloned(), answer.baseline.clone()),
+    };
+    let Some(plan) = plan else { return Ok(()) };
+    let fits = is_short.then(|| plan.outcome.fits());
+    let changed = change::of(lab, &plan, &baseline.peaks);
+    document.answer.gain = Some(Gain {
+        what: changed.what.clone(),
+        results: changed.results.clone(),
+        before_bytes: changed.before.device_bytes,
+        after_bytes: changed.after.device_bytes,
+        fits,
+    });
+    document.change = Some(changed);
+    Ok(())
+}
+
+/// Of those that bring much the mildest, and of these the one with the lowest peak; if none brings much, the one that brings
+/// most. None of them is slow, and none trains something else.
+fn best(answer: &Answer) -> Option<&Plan> {
+    let before = answer.baseline.peaks.reserved as f64;
+    let gain = |plan: &&Plan| 1.0 - plan.peaks.reserved as f64 / before;
+    let is_mild = |plan: &&Plan| plan.label <= Label::ChangesStatistics && plan.cost_ratio <= SLOW;
+    let open = || answer.plans.iter().filter(is_mild);
+    let much = open().filter(|plan| MUCH <= gain(plan));
+    much.min_by_key(|plan| (plan.label.max(Label::NumericallyEqual), plan.peaks.reserved)).or_else(
+        || open().filter(|plan| WORTH <= gain(plan)).min_by_key(|plan| plan.peaks.reserved),
+    )
+}

@@ -1,0 +1,16 @@
+// What the viewer's page and its worker say to each other.
+
+/** Files to be explained, each for itself, or two to be compared. */
+export interface Question {
+  wasm: Uint8Array<ArrayBuffer>;
+  files: File[];
+  compare: boolean;
+}
+
+/** `crates/viewer/src/answers.rs` writes it. */
+export interface AnswerOf {
+  text?: string;
+  json?: string;
+  page?: string | null;
+  error?: { message: string; hint: string | null } | null;
+}
