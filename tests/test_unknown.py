@@ -224,6 +224,19 @@ for step in range(6):
         break
 print("STEPS", step + 1, "perplexity", math.exp(min(loss.item(), 20)))
 """
+# Classes of a model that is too dear for one number: its predictions are some of ten.
+PREDICTED = """
+import torch
+layers = torch.nn.Sequential(*(torch.nn.Linear(2000, 2000, device="cuda") for _ in range(4)), torch.nn.Linear(2000, 10, device="cuda"))
+names, table = list("abcdefghij"), torch.zeros(10, 10)
+with torch.no_grad():
+    found = layers(torch.randn(8000, 2000, device="cuda")).argmax(1)
+for number in found.cpu().numpy()[:50]:
+    table[number, number] += 1
+print("NAMES", "".join(names[number] for number in found[:9].tolist()), names[int(found[0])], names[found[1].item()])
+"""
+# How many there are of one class is a size: from none of them to all.
+ONE_CLASS = PREDICTED.split("for number")[0] + 'rows = torch.empty((found == 3).sum().item(), 250000, device="cuda")\n'
 # A guard that gives up hides what comes after it.
 HIDDEN = SHARE + """
 if share.item() > 5:
@@ -254,6 +267,23 @@ def test_an_ordinary_training_gets_a_plain_answer(run):
     assert "between" not in report["headline"]
     assert "STEPS 4" in done.stdout and report["warnings"] == [] and report["most"]["is_same"]
     assert any("did not move the peak" in note for note in report["notes"]), report["notes"]
+
+
+def test_predictions_are_classes(run):
+    """A number larger than all classes ended the run with other values, and so nothing was certain."""
+    report, done = run(PREDICTED)
+    assert "NAMES aaaaaaaaa a a" in done.stdout and {row["why"] for row in report["decisions"]} == {"dear"}, done.stdout
+    assert report["headline"].startswith("FITS  ") and "between" not in report["headline"], report["headline"]
+    assert report["most"]["is_same"] and report["warnings"] == []
+
+
+def test_a_count_is_at_most_all(run):
+    report, _ = run(ONE_CLASS)
+    assert [row["assumed"] for row in report["decisions"]] == ["smallest"]
+    assert report["headline"].startswith("FITS  ") and "needs between " in report["headline"], report["headline"]
+    assert 8000 * 1_000_000 < report["most"]["device_bytes"] < 8000 * 1_000_000 + GIB
+    report, _ = run(ONE_CLASS, "--memory", "4GiB")
+    assert report["verdict"] == "fits_if" and report["headline"].startswith("DEPENDS  "), report["headline"]
 
 
 def test_what_a_way_hides_is_tried_as_well(run):

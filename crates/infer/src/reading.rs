@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use recording::{Frame, Module, Phase, Recording, StackId, Text, TextId};
 
 use crate::cpp;
-use crate::rules::{BASES, CLASSES, COMPILERS, PYTHON, Says};
+use crate::rules::{self, BASES, CLASSES, COMPILERS, Says};
 use crate::sources::{Sources, class_at};
 
 /// What a stack says of what is allocated in it.
@@ -170,15 +170,7 @@ impl Reader<'_> {
     fn row(&mut self, frame: Frame, texts: &Text) -> Option<Says> {
         *self.rows.entry((frame.file, frame.function)).or_insert_with(|| {
             let file = texts.get(frame.file).replace('\\', "/");
-            let function = texts.get(frame.function);
-            let fits = |names: &[&str]| names.iter().any(|name| *name == "*" || *name == function);
-            let is_file = |part: &str| match file.rfind(part) {
-                // A whole name of a folder or file.
-                Some(at) => at == 0 || file.as_bytes().get(at - 1) == Some(&b'/'),
-                None => false,
-            };
-            let found = PYTHON.iter().find(|row| fits(row.functions) && is_file(row.file));
-            found.map(|row| row.says)
+            rules::says(&file, texts.get(frame.function))
         })
     }
 

@@ -300,6 +300,17 @@ const FORMS: &[(&str, &str, &str)] = &[
         "host_memory",
     ),
     (
+        "RuntimeError: [enforce fail at event_gpu.cc:17] error == cudaSuccess. 2 vs 0. Error at: event_gpu.cc:17: out of \
+         memory",
+        "caffe",
+        "not_told",
+    ),
+    (
+        "EnforceNotMet: enforce allocating <= available failed, 10513462067 > 1369702144\nat [gpu_info.cc:89]",
+        "paddle",
+        "not_told",
+    ),
+    (
         "ibvwrap.cc:190 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory",
         "pinned",
         "host_memory",

@@ -13,7 +13,7 @@ pub struct Decision {
     pub library: Option<(String, u64)>,
     /// `unknown`; `dear`: it could be computed, and would take too long; or `modelled`.
     pub why: String,
-    /// `least`, or `most`, that such values can lead to; `one`: 1 for a number behind them, `either`: and the script goes by
+    /// `least`, or `most`, that such values can lead to; `smallest`, or `largest`, that one number can be; `one`: 1 for a number behind them, `either`: and the script goes by
     /// how that compares; `given` by `--assume`; `weights`: those of the first step, for later ones; `zero`.
     pub assumed: String,
     pub count: u64,
@@ -39,12 +39,12 @@ const KEEPING: [&str; 6] =
 impl Decision {
     /// Whether a second run can try something else than was assumed.
     pub fn is_open(&self) -> bool {
-        matches!(self.assumed.as_str(), "least" | "one" | "either")
+        matches!(self.assumed.as_str(), "least" | "smallest" | "one" | "either")
     }
 
     /// Whether the least and the most that it can give are known, as no and yes are: two runs show both.
     pub fn is_bounded(&self) -> bool {
-        self.is_way() || self.keeps()
+        self.is_way() || self.keeps() || matches!(self.assumed.as_str(), "smallest" | "largest")
     }
 
     /// Whether it is a way by yes or no.

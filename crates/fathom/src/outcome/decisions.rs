@@ -70,7 +70,7 @@ fn decided(decision: &Decision) -> String {
     };
     let assumed = match decision.assumed.as_str() {
         "given" => "what --assume says",
-        "most" => "the most that they can give",
+        "most" | "largest" => "the most that they can give",
         ZERO => "zero",
         _ => "the least that they can give",
     };

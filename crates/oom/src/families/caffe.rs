@@ -1,6 +1,6 @@
 //! Caffe, which checks every call of CUDA's and ends.
 
-use super::{Fact, Family, Memory, also, nothing, step};
+use super::{Fact, Family, Head, Memory, also, nothing, step};
 use crate::account::Kind;
 
 pub(super) const FAMILY: Family = Family {
@@ -14,7 +14,15 @@ pub(super) const FAMILY: Family = Family {
         source: "https://github.com/yjxiong/caffe/issues/69",
     }],
     raises: false,
-    heads: &[also("==cudasuccess(2vs.0)outofmemory", 160)],
+    heads: &[
+        also("==cudasuccess(2vs.0)outofmemory", 160),
+        // Caffe2.
+        Head {
+            words: "==cudasuccess.2vs0.errorat:",
+            near: 160,
+            fits: |place| place.near(200).contains("outofmemory"),
+        },
+    ],
     fill: nothing,
     steps: |_| vec![step("who has the GPU", "nvidia-smi")],
 };

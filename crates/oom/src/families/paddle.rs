@@ -1,6 +1,6 @@
 //! Paddle: `Cannot allocate 98.000244MB memory on GPU 0, 6.000000GB memory has been allocated and available memory is only …`
 
-use super::{Fact, Family, Head, Memory, Window, reading, step};
+use super::{Fact, Family, Head, Memory, Window, reading, says, step};
 use crate::account::{Account, Figures, Kind};
 
 pub(super) const FAMILY: Family = Family {
@@ -15,17 +15,29 @@ pub(super) const FAMILY: Family = Family {
         source: "https://paddlepaddle.org.cn/documentation/docs/en/guides/flags/memory_en.html",
     }],
     raises: true,
-    heads: &[Head {
-        words: "cannotallocate",
-        near: 0,
-        fits: |place| place.near(80).contains("memoryongpu"),
-    }],
+    heads: &[
+        Head {
+            words: "cannotallocate",
+            near: 0,
+            fits: |place| place.near(80).contains("memoryongpu"),
+        },
+        // Before 1.0.
+        says(OLD),
+    ],
     fill,
     steps: |_| vec![step("who has the GPU", "nvidia-smi")],
 };
 
+const OLD: &str = "enforceallocating<=availablefailed,";
+
 fn fill(account: &mut Account, window: &Window<'_>) {
     let text = window.text;
+    if window.head == OLD {
+        // `10513462067 > 1369702144`: a share of the GPU, more than what was free.
+        account.figures.tried = reading::bytes(text, OLD);
+        account.figures.free = reading::bytes(text, ">");
+        return;
+    }
     account.figures = Figures {
         tried: reading::behind(text, "cannotallocate"),
         allocated: reading::before(text, "memoryhasbeenallocated"),

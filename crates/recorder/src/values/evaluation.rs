@@ -12,7 +12,7 @@ use super::ledger::Ledger;
 use super::notes::PART;
 use super::plan::{Cut, Plan};
 use super::recipe::{OutputSlot, Recipe, Source};
-use super::value::{Bytes, State, Value};
+use super::value::{Bytes, Moment, State, Value};
 use crate::hash::Map;
 use crate::lock::lock;
 
@@ -60,16 +60,17 @@ impl Ledger {
             State::Unknown | State::Number => return Ok(How::Unknown),
             State::Made(_) => {}
         }
-        let seconds = seconds.min(self.nanoseconds.load(Relaxed) as f64 * 1e-9);
-        let whole = Plan::new(value, Cut::Nowhere);
+        let now = self.now();
+        let seconds = seconds.min(now.nanoseconds as f64 * 1e-9);
+        let whole = Plan::within(seconds, now, value, Cut::Nowhere);
         let is_known = whole.is_some();
         if let Some(plan) = whole.filter(|plan| plan.seconds <= seconds) {
             self.carry_out(py, &plan, value)?;
             return Ok(if value.is_data() { How::Known } else { How::Unknown });
         }
         if may_stand_in
-            && let Some(plan) =
-                Plan::new(value, Cut::AtNumbers).filter(|plan| plan.seconds <= seconds)
+            && let Some(plan) = Plan::within(seconds, now, value, Cut::AtNumbers)
+                .filter(|plan| plan.seconds <= seconds)
         {
             let made = value.state();
             self.carry_out(py, &plan, value)?;
@@ -81,6 +82,10 @@ impl Ledger {
             });
         }
         Ok(if is_known { How::Dear } else { How::Unknown })
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        Moment { nanoseconds: self.nanoseconds.load(Relaxed), era: self.era.load(Relaxed) }
     }
 
     fn carry_out(&self, py: Python<'_>, plan: &Plan, target: &Arc<Value>) -> PyResult<()> {

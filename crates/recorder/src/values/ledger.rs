@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::arguments::Kinds;
+use super::bounds;
 use super::evaluation::{How, SECONDS_FOR_ARRAYS, SECONDS_FOR_FRACTIONS, SECONDS_FOR_NUMBERS};
 use super::geometry::Geometry;
 use super::reads::{Phantom, Sees};
@@ -67,6 +68,8 @@ pub(crate) struct Ledger {
     pub(super) budget: u64,
     /// Seconds that are left for what a script must know.
     pub(super) nanoseconds: AtomicU64,
+    /// Steps that have ended: each may make what is left of it cheaper.
+    pub(super) era: AtomicU64,
     pub(super) is_early: AtomicBool,
     /// What the swept table had.
     pub(super) swept: AtomicUsize,
@@ -227,7 +230,7 @@ impl Ledger {
         if lies.bytes == 0 || OF_HOSTS_OWN.contains(&name) {
             return Ok(());
         }
-        let mut why = "unknown";
+        let (mut why, mut bounds) = ("unknown", None);
         if let Some((value, geometry)) = value {
             let is_number = geometry.size.is_empty();
             let seconds = match (geometry.is_fraction, is_number) {
@@ -251,8 +254,9 @@ impl Ledger {
                 How::Dear => why = "dear",
                 How::Unknown => {}
             }
+            bounds = bounds::of(py, &value, &geometry)?;
         }
-        let given = (tensor, why, name, is_there);
+        let given = (tensor, why, name, is_there, bounds);
         let decided = self.evaluate.bind(py).call_method1(intern!(py, "decided_on_host"), given)?;
         match decided.is_truthy()? {
             true => self.is_known_on_host(tensor, &lies),

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple, PyType};
 
 use super::arguments::Kinds;
+use super::bounds;
 use super::evaluation::{How, SECONDS_FOR_FRACTIONS};
 use super::geometry::Geometry;
 use super::ledger::{Ledger, QUIET};
@@ -46,6 +47,7 @@ impl Ledger {
             evaluate,
             budget,
             nanoseconds: AtomicU64::new((seconds * 1e9) as u64),
+            era: AtomicU64::new(0),
             is_early: AtomicBool::new(true),
             swept: AtomicUsize::new(0),
             captured: Mutex::default(),
@@ -108,11 +110,19 @@ impl Ledger {
         })
     }
 
-    /// About how long it takes to know a tensor; `None` if it cannot be known.
-    fn estimate(&self, tensor: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+    /// Whether all that a tensor is made of is known, however long it takes.
+    fn can_be_known(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
         let lies = self.tensors.lies_at(tensor)?;
         let value = self.value_at(tensor.py(), &lies)?;
-        Ok(value.and_then(|value| Plan::new(&value, Cut::Nowhere)).map(|plan| plan.seconds))
+        let plan = |value| Plan::within(0.0, self.now(), &value, Cut::Nowhere);
+        Ok(value.and_then(plan).is_some())
+    }
+
+    /// The least and the most that whole numbers of a tensor can be, if its recipes say so.
+    fn bounds(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bounds::Range> {
+        let Ok(lies) = self.tensors.lies_at(tensor) else { return Ok(None) };
+        let Some(value) = self.value_at(tensor.py(), &lies)? else { return Ok(None) };
+        bounds::of(tensor.py(), &value, &Geometry::of(&self.tensors, tensor)?)
     }
 
     /// Whether a tensor of the host's, or of the card's, holds what is not known.
@@ -256,6 +266,7 @@ impl Ledger {
 
     /// A step has ended: recipes of what is left of it would hold all that came before.
     fn end_of_step(&self, py: Python<'_>) -> PyResult<()> {
+        self.era.fetch_add(1, Relaxed);
         let kept = std::mem::take(&mut *lock(&self.kept));
         kept.iter().filter_map(WeakValue::upgrade).for_each(|value| value.forget_how());
         self.sweep(py)?;

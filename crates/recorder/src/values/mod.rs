@@ -6,6 +6,7 @@
 //! knowledge, not zeros, and not what lies at an address.
 
 mod arguments;
+mod bounds;
 mod cost;
 mod evaluation;
 mod flats;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::recipe::{Input, Recipe, Source};
-use super::value::{Bytes, State, Value};
+use super::value::{Bytes, Moment, Price, State, Value};
 use crate::hash::{Map, Set};
 
 /// Questions that have the same answer in every run that goes well.
@@ -67,8 +67,22 @@ impl Reach {
 }
 
 impl Plan {
-    /// `None` if something that is needed is not known.
-    pub(crate) fn new(target: &Arc<Value>, cut: Cut) -> Option<Plan> {
+    /// `None` if something that is needed is not known. Where it is found to take more than so many seconds, because of
+    /// something that was found to take more before, the plan is not complete, and has the seconds of that alone.
+    pub(crate) fn within(seconds: f64, now: Moment, target: &Arc<Value>, cut: Cut) -> Option<Plan> {
+        let too_dear = |value: &Value| value.price(cut, now).filter(|price| seconds < *price);
+        let plan = Plan::new(target, cut, too_dear)?;
+        if seconds < plan.seconds {
+            target.set_price(cut, Price { seconds: plan.seconds, found: now });
+        }
+        Some(plan)
+    }
+
+    fn new(
+        target: &Arc<Value>,
+        cut: Cut,
+        too_dear: impl Fn(&Value) -> Option<f64>,
+    ) -> Option<Plan> {
         let mut plan = Plan {
             recipes: Vec::new(),
             seconds: 0.0,
@@ -80,6 +94,9 @@ impl Plan {
         };
         let mut seen: Set<usize> = Set::default();
         let mut open: Vec<(Arc<Recipe>, usize)> = Vec::new();
+        if let Some(seconds) = too_dear(target) {
+            return Some(Plan { seconds, ..plan });
+        }
         if !plan.enter(target, &mut seen, &mut open) {
             return None;
         }
@@ -98,6 +115,9 @@ impl Plan {
             if let Source::Card(value) = &input.source {
                 let value = value.clone();
                 *plan.readers.entry(Arc::as_ptr(&value) as usize).or_default() += 1;
+                if let Some(seconds) = too_dear(&value) {
+                    return Some(Plan { seconds, ..plan });
+                }
                 if !plan.enter(&value, &mut seen, &mut open) {
                     return None;
                 }

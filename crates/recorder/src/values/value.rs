@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::prelude::*;
 
+use super::plan::Cut;
 use super::recipe::Recipe;
 
 /// Bytes that are held for values, in all.
@@ -71,6 +72,28 @@ pub(crate) enum State {
     Unknown,
 }
 
+/// A moment of a process: how many nanoseconds were left for what a script must know, and in which step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) nanoseconds: u64,
+    pub(crate) era: u64,
+}
+
+/// What it takes to know a value, found at some moment: many decisions may ask for the same one, as for each token of a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Price {
+    pub(crate) seconds: f64,
+    pub(crate) found: Moment,
+}
+
+impl Price {
+    /// What it takes at least by now: whatever was computed since then need not be computed again.
+    pub(crate) fn at_least(&self, now: Moment) -> Option<f64> {
+        let spent = self.found.nanoseconds.saturating_sub(now.nanoseconds) as f64 * 1e-9;
+        (self.found.era == now.era).then_some(self.seconds - spent)
+    }
+}
+
 /// One version of what a storage holds. A write in place makes another one.
 #[derive(Debug)]
 pub(crate) struct Value {
@@ -85,6 +108,8 @@ pub(crate) struct Value {
     pub(crate) is_modelled: AtomicBool,
     /// How it was computed, if it can be again: its bytes may then be given up for others.
     again: Mutex<Option<Arc<Recipe>>>,
+    /// What it takes, if that was too much: in full, and with numbers that stand for others.
+    prices: Mutex<[Option<Price>; 2]>,
 }
 
 impl Value {
@@ -96,7 +121,24 @@ impl Value {
             is_early: AtomicBool::new(false),
             is_modelled: AtomicBool::new(false),
             again: Mutex::new(None),
+            prices: Mutex::default(),
         })
+    }
+
+    /// What it takes at least, if it was found to take too much and is still to be made.
+    pub(crate) fn price(&self, cut: Cut, now: Moment) -> Option<f64> {
+        let price = self.prices.lock().unwrap_or_else(PoisonError::into_inner)[cut as usize];
+        let seconds = price?.at_least(now)?;
+        matches!(self.state(), State::Made(_)).then_some(seconds)
+    }
+
+    /// The highest counts: each is what it takes at least.
+    pub(crate) fn set_price(&self, cut: Cut, price: Price) {
+        let mut prices = self.prices.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = prices[cut as usize].and_then(|before| before.at_least(price.found));
+        if before.is_none_or(|before| before < price.seconds) {
+            prices[cut as usize] = Some(price);
+        }
     }
 
     /// It was computed: it holds these bytes, until they are given up.

@@ -89,33 +89,46 @@ class Decisions:
 
     # -- what is assumed -----------------------------------------------------------------------------------
 
-    def assume(self, tensor, func, how):
+    def assume(self, tensor, func, how, bounds=None):
         """The least, or the most, that such values can lead to: nothing is kept, all is the same; all is kept, none is.
-        Or what the user says of this line."""
-        number = self.given_at(places(sys._getframe(1))[0])
-        is_decided = self.decide(func, how, "given" if number is not None else None)
+        Or what the user says of this line. `bounds`: the least and the most that its whole numbers can be."""
+        user = places(sys._getframe(1))[0]
+        number, most = self.given_at(user), self.tries_most(user)
+        bounds = bounds or self.bounds(tensor)
+        # Of several numbers nobody knows which are the most together.
+        is_bounded = bounds is not None and tensor.numel() == 1 and 0 <= bounds[0]
+        of_one = "largest" if most else "smallest"
+        is_decided = self.decide(func, how, "given" if number is not None else of_one if is_bounded else None)
         with aside():
             if tensor.layout is not torch.strided:
                 return torch.zeros(tensor.shape, dtype=tensor.dtype, layout=tensor.layout, device="cpu")
-            assumed = self.least_or_most(tensor, self.tries_most()) if number is None else chosen(tensor, number)
+            assumed = self.least_or_most(tensor, most, bounds) if number is None else chosen(tensor, number)
             if is_decided and is_whole_mask(tensor):
                 self.ledger.set(tensor, assumed)  # its count, and what it is combined with, go with what it keeps
             return assumed
 
-    def least_or_most(self, tensor, most):
+    def bounds(self, tensor):
+        """The least and the most that whole numbers on the card can be, if that is known."""
+        is_whole = tensor.layout is torch.strided and tensor.dtype is not torch.bool and not tensor.is_floating_point()
+        with aside():
+            return self.ledger.bounds(tensor) if tensor.is_cuda and is_whole and not tensor.is_complex() else None
+
+    def least_or_most(self, tensor, most, bounds=None):
         if tensor.dtype is torch.bool:
             # The most is a bound: what is pruned by the one mask must not hide what another one adds.
             return torch.full(tensor.shape, most or tensor in self.inverses, device="cpu")
+        if tensor.is_floating_point() or tensor.is_complex():
+            return large(tensor) if most else torch.zeros(tensor.shape, dtype=tensor.dtype, device="cpu")
+        bounds = bounds or self.bounds(tensor)
+        if bounds is not None:
+            return within(tensor, most, *bounds)
         if not most:
             return torch.zeros(tensor.shape, dtype=tensor.dtype, device="cpu")
-        if tensor.is_floating_point() or tensor.is_complex():
-            found = torch.arange(LARGE, LARGE + tensor.numel(), dtype=torch.double, device="cpu").reshape(tensor.shape)
-            return found.clamp(max=torch.finfo(tensor.dtype).max).to(tensor.dtype)
         if tensor.numel() == 1:
             return torch.full(tensor.shape, min(LARGE, torch.iinfo(tensor.dtype).max), dtype=tensor.dtype, device="cpu")
         return torch.arange(1, tensor.numel() + 1, device="cpu").reshape(tensor.shape).to(tensor.dtype)
 
-    def decide_on_host(self, tensor, func, how, is_there):
+    def decide_on_host(self, tensor, func, how, is_there, bounds=None):
         """A tensor of the host's holds what is not known, and whoever reads it there is not seen: whether it was decided what
         it holds. One number that is there counts, as elsewhere; many are the least."""
         frame = sys._getframe(1)
@@ -124,7 +137,7 @@ class Decisions:
         if is_there and tensor.numel() == 1:
             found = self.go_by_stand_in(tensor, tensor.detach().clone(), func, how)
         else:
-            found = self.assume(tensor, func, how)
+            found = self.assume(tensor, func, how, bounds)
         evaluate.fill(tensor, found)
         return True
 
@@ -171,7 +184,7 @@ class Decisions:
 
     def why(self, tensor):
         with aside():
-            return "unknown" if not tensor.is_cuda or self.ledger.estimate(tensor) is None else "dear"
+            return "dear" if tensor.is_cuda and self.ledger.can_be_known(tensor) else "unknown"
 
 
 @contextlib.contextmanager
@@ -186,6 +199,21 @@ def chosen(tensor, number):
     if tensor.dtype is not torch.bool:
         return torch.full(tensor.shape, number, device="cpu").to(tensor.dtype)
     return (torch.arange(tensor.numel(), device="cpu") < number).reshape(tensor.shape)
+
+
+def large(tensor):
+    """Numbers with a fraction that are large, each another."""
+    found = torch.arange(LARGE, LARGE + tensor.numel(), dtype=torch.double, device="cpu").reshape(tensor.shape)
+    return found.clamp(max=torch.finfo(tensor.dtype).max).to(tensor.dtype)
+
+
+def within(tensor, most, least, largest):
+    """Whole numbers that can be: as near to zero as may be, and all the same; or the largest, and as many others as there
+    are."""
+    if not most:
+        return torch.full(tensor.shape, min(max(0, least), largest), dtype=tensor.dtype, device="cpu")
+    steps = torch.arange(tensor.numel(), device="cpu") % (largest - least + 1)
+    return (largest - steps).reshape(tensor.shape).to(tensor.dtype)
 
 
 def is_whole_mask(tensor):

@@ -248,7 +248,7 @@ def fill(tensor, value):
 PLACES = {"argmax", "argmin", "argsort", "kthvalue", "max", "median", "min", "msort", "multinomial", "sort", "topk"}
 
 
-def decided_on_host(tensor, why, name, is_there):
+def decided_on_host(tensor, why, name, is_there, bounds):
     """A tensor of the host's has values that nobody knows: whether it was decided what they are. Numbers with a fraction are
     nearly always for logging; whole numbers and truths may be read by NumPy and functions in C++, unseen. What the host
     itself computed, with numbers that stand for others, is there."""
@@ -256,7 +256,7 @@ def decided_on_host(tensor, why, name, is_there):
 
     if values.get() is None or tensor.is_floating_point() or tensor.is_complex() or is_there and name in PLACES:
         return False
-    return values.get().decide_on_host(tensor, name, why, is_there)
+    return values.get().decide_on_host(tensor, name, why, is_there, bounds)
 
 
 def read_below(size):
