@@ -4,17 +4,15 @@ import os
 import re
 import shlex
 import subprocess
-from pathlib import Path
 
 import pytest
 from conftest import FATHOM, PYTHON, ROOT, environment
 
 GOLDEN = ROOT / "tests" / "golden"
 FORBIDDEN = ROOT / "tests" / "words" / "forbidden.txt"
-COMMANDS = ("run", "check", "fit", "sweep", "explain", "diff", "page", "replay", "gpus", "calibrate", "doctor", "completions", "man")
 # What is quoted from others or is the record of what was, and the lists of the phrases themselves.
-QUOTED = ("CHANGELOG.md", "tests/words/", "tests/oom/", "tests/recorded/", "fuzz/corpus/", "bench/results/", "LICENSE", "tests/test_words.py")
-TEXTS = {".rs", ".py", ".md", ".toml", ".js", ".ts", ".txt", ".html", ".css", ".yml", ".yaml", ".sbatch", ".sh", ""}
+QUOTED = ("CHANGELOG.md", "tests/words/", "tests/oom/", "tests/recorded/", "fuzz/corpus/", "bench/results/", "LICENSE")
+TEXTS = {".rs", ".py", ".md", ".toml", ".js", ".ts", ".txt", ".html", ".css", ".yml", ".sbatch", ".sh", ""}
 # Words of a paragraph of ARCHITECTURE.md.
 LONGEST = 100
 
@@ -73,11 +71,15 @@ def printed(*words, folder=ROOT):
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_is_as_it_was_read(command):
-    text = printed(*([command] if command else []), "--help")
-    golden(GOLDEN / "help" / f"{command or 'fathom'}.txt", text)
-    assert text == printed("help", *([command] if command else [])), "`fathom help X` and `fathom X --help` are one"
+def test_help_is_as_it_was_read():
+    whole = printed("--help")
+    commands = re.findall(r"^  (\w+) ", whole[whole.index("Commands:") : whole.index("Options:")], re.M)
+    assert {"run", "explain", "fit"} <= set(commands)
+    for command in ["", *(command for command in commands if command != "help")]:
+        words = [command] if command else []
+        text = printed(*words, "--help")
+        golden(GOLDEN / "help" / f"{command or 'fathom'}.txt", text)
+        assert text == printed("help", *words), "`fathom help X` and `fathom X --help` are one"
 
 
 # What is typed wrongly, and what it says: each error has a hint, or clap's usage.
