@@ -7,6 +7,7 @@ import pytest
 from conftest import PYTHON, sampled
 from small_runs import STEPS, TRAIN, said, train  # noqa: F401
 
+
 def own(done):
     """What the script wrote to the standard error: without what Fathom says of a run that takes longer than a second."""
     return "".join(line for line in done.stderr.splitlines(True) if not line.startswith("fathom: "))

@@ -9,7 +9,7 @@ use crate::bytes;
 
 /// Causes with the remarks, unless all are wanted; and remedies.
 const CAUSES: usize = 3;
-const OFFERED: usize = 4;
+const OFFERED: usize = 3;
 /// Columns before a title, and of the indent below it.
 const INDENT: usize = 18;
 
