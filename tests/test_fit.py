@@ -44,7 +44,8 @@ def test_checkpoints_are_planned_and_measured(answers):
     assert checkpoint["modules"] == [f"blocks.{index}" for index in range(count)] and 0 < count < 8
     assert plan["label"] == "exact" and plan["verified"] and plan["device_bytes"] <= 700 * MIB
     assert 1 < plan["cost"]["flops_ratio"] < 1.34 and plan["cost"]["known"] == "modelled"
-    assert "checkpoint(module, x, use_reentrant=False)" in plan["patch"] and "blocks_flags.py" in plan["patch"]
+    assert plan["is_diff"] and "+++ b/tests/scripts/blocks_flags.py" in plan["patch"]
+    assert f"+    for module in model.blocks[:{count}]:" in plan["patch"]
 
 
 def test_the_plan_is_what_a_run_with_its_levers_needs(answers, fathom):

@@ -67,6 +67,7 @@ End = dict[str, object]
 Early = dict[str, object]
 Levers = dict[str, object]
 Lever = dict[str, object]
+Edit = dict[str, object]
 Flops = dict[str, object]
 Waits = dict[str, object]
 Unanswered = dict[str, object]
@@ -331,6 +332,9 @@ def lever(
     meets_batch_norm: bool,
     change: str,
     batch: int | None = None,
+    edits: list[Edit],
+    in_the_way: list[str],
+    words: list[str],
 ) -> Lever:
     """One lever."""
     return {
@@ -342,6 +346,25 @@ def lever(
         "meets_batch_norm": meets_batch_norm,
         "change": change,
         "batch": batch,
+        "edits": edits,
+        "in_the_way": in_the_way,
+        "words": words,
+    }
+
+
+def edit(
+    *,
+    file: str,
+    begin: int,
+    end: int,
+    text: str,
+) -> Edit:
+    """What stands in a file instead of some of its bytes."""
+    return {
+        "file": file,
+        "begin": begin,
+        "end": end,
+        "text": text,
     }
 
 

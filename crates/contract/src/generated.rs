@@ -4,7 +4,11 @@ use crate::environment::VARIABLES;
 use crate::files::UNCONFINED_FILE;
 use crate::files::process::{Decided, Device, End, Fault, Generation, Loader, Moment, Refusal};
 use crate::files::{Early, FOLDER_SCHEMA, Field, File, Flops, Levers, OWNER_FILE, Process, Record};
-use crate::files::{Unanswered, Waits, levers::Lever, sources};
+use crate::files::{
+    Unanswered, Waits,
+    levers::{Edit, Lever},
+    sources,
+};
 
 /// How to write all of it anew.
 const COMMAND: &str = "UPDATE_GOLDEN=1 cargo test -p contract";
@@ -38,6 +42,7 @@ fn parts() -> Vec<Part> {
         file::<Early>(),
         file::<Levers>(),
         record::<Lever>(),
+        record::<Edit>(),
         file::<Flops>(),
         file::<Waits>(),
         file::<Unanswered>(),

@@ -113,26 +113,40 @@ fn total(text: &str, named: Option<&Card>) -> Result<(u64, Option<String>)> {
 
 /// `--used`: an amount, or a share of the card.
 fn used(text: &str, card: &Card) -> Result<u64> {
+    share("--used", text, card)
+}
+
+/// `--headroom`: likewise.
+pub(crate) fn headroom(text: &str, card: &Card) -> Result<u64> {
+    share("--headroom", text, card)
+}
+
+fn share(flag: &str, text: &str, card: &Card) -> Result<u64> {
     let share = text.trim().strip_suffix('%').map(|number| number.trim().parse::<f64>());
     let bytes = match share {
         Some(Ok(percent)) if (0.0..=100.0).contains(&percent) => {
             (card.memory_bytes as f64 * percent / 100.0).ceil() as u64
         }
         Some(_) => {
-            let hint = "for example `--used 2GiB` or `--used 10%`";
-            return Err(Hinted::error(format!("`--used {text}` is no share of a card"), hint));
+            let hint = format!("for example `{flag} 2GiB` or `{flag} 10%`");
+            return Err(Hinted::error(format!("`{flag} {text}` is no share of a card"), hint));
         }
         None if is_zero(text) => 0,
-        None => size("--used", &binary(text))?,
+        None => size(flag, &binary(text))?,
     };
     if card.memory_bytes.saturating_sub(card.context_bytes) <= bytes {
         return Err(Hinted::error(
             format!(
-                "`--used {text}` leaves no room: of {}, the context of a process takes {}",
+                "`{flag} {text}` leaves no room: of {}, the context of a process takes {}",
                 bytes::text(card.memory_bytes),
                 bytes::text(card.context_bytes)
             ),
-            "say what others hold before the script starts, as `nvidia-smi` shows it",
+            match flag {
+                "--used" => {
+                    "say what others hold before the script starts, as `nvidia-smi` shows it"
+                }
+                _ => "for example `--headroom 5%` or `--headroom 512MiB`",
+            },
         ));
     }
     Ok(bytes)

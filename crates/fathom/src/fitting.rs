@@ -1,19 +1,21 @@
 //! Tries plans of levers on the phantom: the other side of `fit::plan::Bench`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use contract::environment as name;
 use contract::files::levers::Lever as Row;
 use contract::files::{Flops, Levers};
 use fit::checkpoint::Step;
-use fit::plan::{Bench, Cause, Fact, Look, Tried};
-use fit::{Knob, Lever, Measured};
+use fit::patch::{Changed, Edit, Patch, by_file, edited};
+use fit::plan::{Bench, Cause, Fact, Look, Plan, Tried, Written};
+use fit::{Knob, Lever, Measured, Outcome};
 use recording::Category;
 use serde_json::{Value, json};
 use study::{Run, Source};
 
+use crate::copied;
 use crate::outcome;
 use crate::runner::{OnPhantom, Wanted, hinted, measured};
 use crate::warm::Job;
@@ -30,6 +32,12 @@ const PARTS: usize = 3;
 /// Passes before a step of a trial: the memory of all further ones is the same.
 const PASSES: u32 = 2;
 
+/// The variable that settings of the allocator are written into.
+const ALLOCATOR: &str = "PYTORCH_CUDA_ALLOC_CONF";
+
+/// Why a plan is not taken that was written.
+const NOT_ENOUGH: &str = "a copy with the patch runs out of memory: it is not all that was tried in the script's process";
+
 /// The command, its knobs and the card.
 pub(crate) struct Fitting {
     pub(crate) runner: OnPhantom,
@@ -40,11 +48,14 @@ pub(crate) struct Fitting {
     /// Plans that were tried, since one search may follow another.
     tried: HashMap<Vec<Lever>, Tried>,
     looks: HashMap<(Vec<Lever>, Vec<Lever>), Look>,
+    /// What levers said that are only text.
+    texts: Vec<Fact>,
 }
 
 impl Fitting {
     pub(crate) fn new(runner: OnPhantom, knobs: Vec<Knob>, card: gpus::Card) -> Fitting {
-        Fitting { runner, knobs, card, counts: None, tried: HashMap::new(), looks: HashMap::new() }
+        let (tried, looks) = (HashMap::new(), HashMap::new());
+        Fitting { runner, knobs, card, counts: None, tried, looks, texts: Vec::new() }
     }
 
     fn wanted(&self, plan: &[Lever], is_limited: bool, record: bool) -> Result<Wanted> {
@@ -56,7 +67,12 @@ impl Fitting {
                 knob.set(value, &mut setting).map_err(hinted)?;
             }
         }
-        let requests: Vec<Value> = plan.iter().filter_map(request).collect();
+        let edits: Vec<Edit> = self.as_text(plan).flat_map(|fact| fact.edits.clone()).collect();
+        let changed = changed(&edits, &[]).map_err(|why| anyhow!(why.join("; ")))?;
+        setting.texts = changed.into_iter().map(|it| (it.file, it.after)).collect();
+        let is_text = |lever: &&Lever| self.texts.iter().any(|fact| fact.lever == lever.id());
+        let requests = plan.iter().filter(|it| !is_text(it)).filter_map(request);
+        let requests: Vec<Value> = requests.collect();
         if !requests.is_empty() {
             setting.environment.push((name::LEVERS.to_owned(), Value::Array(requests).to_string()));
         }
@@ -117,7 +133,8 @@ impl Bench for Fitting {
         let answers = self.runner.answer_each(wanted)?;
         let mut not_run = Tried { measured: Measured::not_run(), facts: Vec::new() };
         for (plan, (job, measured)) in new.into_iter().zip(answers) {
-            let tried = Tried { measured, facts: facts(&job.folder) };
+            let said = facts(&job).into_iter().chain(self.as_text(plan).cloned());
+            let tried = Tried { facts: said.collect(), measured };
             match tried.measured.outcome {
                 fit::Outcome::NotRun => not_run = tried,
                 _ => drop(self.tried.insert(plan.clone(), tried)),
@@ -132,6 +149,31 @@ impl Bench for Fitting {
         let wanted =
             plans.iter().map(|plan| self.wanted(plan, true, false)).collect::<Result<_>>()?;
         Ok(self.runner.answer_each(wanted)?.into_iter().map(|(_, answer)| answer).collect())
+    }
+
+    fn write(&mut self, plan: &Plan) -> Result<Written> {
+        let patch = match self.patch(plan) {
+            Ok(patch) => patch,
+            Err(in_the_way) => return Ok(Written::InTheWay(in_the_way)),
+        };
+        let is_outside = |lever: &&Lever| request(lever).is_none();
+        let outside: Vec<Lever> = plan.levers.iter().filter(is_outside).cloned().collect();
+        let mut wanted = self.wanted(&outside, true, false)?;
+        wanted.setting.words.extend(patch.words.clone());
+        wanted.setting.environment.extend(patch.environment.clone());
+        let texts = patch.files.iter().map(|it| (it.file.clone(), it.after.clone()));
+        wanted.setting.texts = texts.collect();
+        self.runner.expect(1);
+        let measured = self.runner.answer_each(vec![wanted])?.swap_remove(0).1;
+        Ok(match &measured.outcome {
+            Outcome::Failed(why) => {
+                let why = why.lines().next().unwrap_or_default();
+                Written::InTheWay(vec![format!("a copy with the patch fails: {why}")])
+            }
+            Outcome::NotRun => Written::InTheWay(vec!["a copy with it was not run".to_owned()]),
+            Outcome::DoesNotFit => Written::InTheWay(vec![NOT_ENOUGH.to_owned()]),
+            _ => Written::Patch { patch, measured },
+        })
     }
 
     fn look(&mut self, plan: &[Lever], asked: &[Lever]) -> Result<Look> {
@@ -150,7 +192,15 @@ impl Bench for Fitting {
         }
         let is_whole = |run: &&(Job, Run)| run.1.verdict == study::Verdict::Fits;
         let asked = runs[asking..].iter().filter(is_whole);
-        let facts = asked.flat_map(|(job, _)| facts(&job.folder)).collect();
+        let facts: Vec<Fact> = asked.flat_map(|(job, _)| facts(job)).collect();
+        let is_text = |fact: &&Fact| {
+            fact.applied
+                && diagnose::remedies::find(&fact.lever)
+                    .is_some_and(|row| row.lever.is_some_and(|it| it.is_text))
+        };
+        if self.texts.is_empty() {
+            self.texts = facts.iter().filter(is_text).cloned().collect();
+        }
         let (_, run) = &runs[0];
         // Without its recording no checkpoints are planned: whoever reads the answer should know why.
         let lost = run.notes.iter().filter(|note| note.starts_with(outcome::NOT_KNOWN));
@@ -164,6 +214,40 @@ impl Bench for Fitting {
 }
 
 impl Fitting {
+    /// What those of its levers mean that are only text.
+    fn as_text<'a>(&'a self, plan: &'a [Lever]) -> impl Iterator<Item = &'a Fact> {
+        self.texts.iter().filter(|fact| plan.iter().any(|lever| lever.id() == fact.lever))
+    }
+
+    /// All that the levers of a plan mean to write, or what is in the way.
+    fn patch(&self, plan: &Plan) -> Result<Patch, Vec<String>> {
+        let (mut first, mut then) = (Vec::new(), Vec::new());
+        let (mut patch, mut in_the_way) = (Patch::default(), Vec::new());
+        for lever in &plan.levers {
+            match (lever, plan.facts.iter().find(|fact| fact.lever == lever.id())) {
+                (Lever::Knob { .. }, _) => {}
+                (Lever::Allocator(settings), _) => {
+                    patch.environment.push((ALLOCATOR.to_owned(), settings.clone()));
+                }
+                (_, Some(fact)) if !fact.in_the_way.is_empty() => {
+                    in_the_way.extend(fact.in_the_way.clone());
+                }
+                (_, Some(fact)) if !fact.edits.is_empty() || !fact.words.is_empty() => {
+                    let edits = if lever.is_text() { &mut first } else { &mut then };
+                    edits.extend(fact.edits.clone());
+                    patch.words.extend(fact.words.clone());
+                }
+                (lever, _) => in_the_way.push(format!("`{}` is written by hand", lever.id())),
+            }
+        }
+        if !in_the_way.is_empty() {
+            return Err(in_the_way);
+        }
+        patch.files = changed(&first, &then)?;
+        name(&mut patch).map_err(|error| vec![format!("{error:#}")])?;
+        Ok(patch)
+    }
+
     /// What modules save, from the recording of a trial.
     fn step(&self, run: &Run) -> Option<Step> {
         let Source { recording, timeline, .. } = run.study.as_ref()?.source.as_ref()?;
@@ -225,8 +309,8 @@ fn request(lever: &Lever) -> Option<Value> {
 }
 
 /// What levers said; of several processes the one in which most took hold.
-fn facts(folder: &Path) -> Vec<Fact> {
-    let all = outcome::read_each::<Levers>(folder).into_iter().filter_map(|file| file.value);
+fn facts(job: &Job) -> Vec<Fact> {
+    let all = outcome::read_each::<Levers>(&job.folder).into_iter().filter_map(|file| file.value);
     let rows = all.map(|file| file.levers);
     let best = rows.max_by_key(|rows| rows.iter().filter(|row| row.applied).count());
     let fact = |row: Row| Fact {
@@ -234,12 +318,61 @@ fn facts(folder: &Path) -> Vec<Fact> {
         applied: row.applied,
         reason: row.reason,
         sites: row.sites,
-        places: row.places.into_iter().map(from_here).collect(),
+        places: row.places.into_iter().map(|place| from_here(job.original(place))).collect(),
         change: row.change,
         meets_batch_norm: row.meets_batch_norm,
         batch: row.batch,
+        edits: row.edits.into_iter().map(|it| edit(it, job)).collect(),
+        in_the_way: row.in_the_way.into_iter().map(|it| from_here(job.original(it))).collect(),
+        words: row.words,
     };
     best.into_iter().flatten().map(fact).collect()
+}
+
+fn edit(row: contract::files::levers::Edit, job: &Job) -> Edit {
+    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+    Edit {
+        file: job.original(row.file),
+        begin: place(row.begin),
+        end: place(row.end),
+        text: row.text,
+    }
+}
+
+/// Files with the edits of levers that are text, and then with those that others meant for such a copy.
+fn changed(first: &[Edit], then: &[Edit]) -> Result<Vec<Changed>, Vec<String>> {
+    let meets = |(file, at): (String, usize)| {
+        vec![format!("{}: two levers would change the same text (byte {at})", from_here(file))]
+    };
+    let mut files: BTreeMap<String, Changed> = BTreeMap::new();
+    for edits in [first, then] {
+        for (file, edits) in by_file(edits).map_err(meets)? {
+            let named = |what: String| vec![format!("{}{what}", from_here(file.clone()))];
+            if !files.contains_key(&file) {
+                let before = std::fs::read_to_string(&file);
+                let before = before.map_err(|error| named(format!(": {error}")))?;
+                let (name, after) = (file.clone(), before.clone());
+                files.insert(file.clone(), Changed { file: file.clone(), name, before, after });
+            }
+            if let Some(changed) = files.get_mut(&file) {
+                let after = edited(&changed.after, &edits);
+                changed.after = after.ok_or_else(|| named(" has changed".to_owned()))?;
+            }
+        }
+    }
+    Ok(files.into_values().collect())
+}
+
+/// Says where the diff is applied, and how its files are called from there.
+fn name(patch: &mut Patch) -> Result<()> {
+    let here = std::env::current_dir()?.canonicalize()?;
+    let root = copied::root(&here, patch.files.iter().map(|changed| Path::new(&changed.file)));
+    for changed in &mut patch.files {
+        let name = Path::new(&changed.file).strip_prefix(&root)?;
+        changed.name = name.to_string_lossy().into_owned();
+    }
+    patch.folder = (root != here).then(|| root.display().to_string());
+    Ok(())
 }
 
 /// A place as people name it.

@@ -3,6 +3,7 @@
 // A reader who has gone ends nothing, and names of strangers do nothing: see `screen`.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod applied;
 mod asking;
 mod bound;
 mod cache;
@@ -13,6 +14,7 @@ mod commands;
 mod compiler;
 mod configs;
 mod confined;
+mod copied;
 mod error;
 mod export;
 mod fitting;

@@ -15,6 +15,8 @@ pub struct Setting {
     pub files: Vec<FileChange>,
     /// Ranks of the world that the command is one of.
     pub world_size: Option<u32>,
+    /// Files with another text, by their paths: such a trial runs in a copy of the folder.
+    pub texts: Vec<(String, String)>,
 }
 
 /// Another value for one key of a file that a word of the command names.

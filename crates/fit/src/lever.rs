@@ -23,6 +23,9 @@ pub enum Lever {
 // Taken from the table, so that an id that it does not have does not compile.
 pub(crate) const ALLOCATOR: &str = row("allocator").id;
 pub(crate) const CHECKPOINT: &str = row("checkpoint").id;
+pub(crate) const LINEAR_LOSS: &str = row("linear-cross-entropy").id;
+pub(crate) const CHUNKED_LOSS: &str = row("chunked-cross-entropy").id;
+pub(crate) const SWITCH: &str = row("gradient-checkpointing").id;
 pub(crate) const ACCUMULATE: &str = row("accumulate").id;
 pub(crate) const FREEZE: &str = row("freeze").id;
 pub(crate) const OFFLOAD: &str = row("offload").id;
@@ -67,6 +70,11 @@ impl Lever {
             CHECKPOINT | FREEZE => None,
             id => Some(Lever::Plain(id)),
         }
+    }
+
+    /// Whether it is tried as text, in a copy.
+    pub fn is_text(&self) -> bool {
+        self.row().and_then(|row| row.lever).is_some_and(|lever| lever.is_text)
     }
 
     /// Whether it must not be asked together with others if it finds something to act on.

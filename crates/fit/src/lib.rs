@@ -12,7 +12,8 @@
 //! - [`grid`], [`largest`]: which values fit which card, and the largest that does;
 //! - [`lever`]: changes of the training, by what they do to it;
 //! - [`saved`], [`checkpoint`]: what modules save, and which of them to compute again;
-//! - [`plan`]: the search for a plan that fits.
+//! - [`plan`]: the search for a plan that fits;
+//! - [`patch`]: a plan as changes of files.
 
 pub mod checkpoint;
 pub mod config_text;
@@ -21,6 +22,7 @@ pub mod knob;
 pub mod largest;
 pub mod law;
 pub mod lever;
+pub mod patch;
 pub mod plan;
 pub mod saved;
 pub mod scaling;

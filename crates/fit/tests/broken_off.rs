@@ -2,7 +2,7 @@
 
 use fit::grid::{How, matrix};
 use fit::largest::Search;
-use fit::plan::{Bench, Look, Speeds, Tried, Wish, search};
+use fit::plan::{Bench, Look, Plan, Speeds, Tried, Wish, Written, search};
 use fit::{Lever, Measured, Memory, Outcome, Peaks, Runner, Target, Trial};
 
 /// Needs a hundred bytes more with each value, and answers only so many times.
@@ -143,6 +143,10 @@ impl Bench for Script {
         Ok(plans.iter().map(|_| on_card(self.answer())).collect())
     }
 
+    fn write(&mut self, _: &Plan) -> Result<Written, ()> {
+        Ok(Written::InTheWay(Vec::new()))
+    }
+
     fn look(&mut self, _: &[Lever], _: &[Lever]) -> Result<Look, ()> {
         Ok(Look::default())
     }
@@ -157,6 +161,7 @@ fn plans_that_were_not_tried_are_neither_listed_nor_called_impossible() {
         allow_training: false,
         knobs: Vec::new(),
         precision: "amp-bf16",
+        headroom: 0,
     };
     let whole = search(&mut Script { left: 999 }, &wish).unwrap();
     assert!(2 <= whole.plans.len() && whole.chosen.is_none());

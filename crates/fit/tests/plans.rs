@@ -1,7 +1,8 @@
 //! The search for a plan against a script whose peaks are known: what is tried, in which order, and monotony.
 
 use fit::checkpoint::{Absence, Candidate, Step};
-use fit::plan::{Answer, Bench, Cause, Fact, Look, Plan, Speeds, Tried, Wish, search};
+use fit::patch::Patch;
+use fit::plan::{Answer, Bench, Cause, Fact, Look, Plan, Speeds, Tried, Wish, Written, search};
 use fit::{Label, Lever, Measured, Outcome, Peaks, Target};
 
 /// Ten blocks of 1000 bytes on top of 2000; no-foreach saves 300; precision halves the blocks; channels-last
@@ -18,6 +19,10 @@ struct Script {
     workspace: u64,
     /// Whether its blocks have a BatchNorm.
     has_batch_norm: bool,
+    /// Levers that have no patch.
+    unwritable: Vec<&'static str>,
+    /// Bytes that are to stay free.
+    headroom: u64,
 }
 
 const BLOCKS: usize = 10;
@@ -52,6 +57,10 @@ impl Script {
             reason: Some("absent".to_owned()),
             batch: self.batch,
             meets_batch_norm: self.has_batch_norm,
+            words: match self.unwritable.contains(&lever.id()) {
+                true => Vec::new(),
+                false => vec!["--so".to_owned()],
+            },
             ..Fact::default()
         }
     }
@@ -87,6 +96,14 @@ impl Bench for Script {
 
     fn on_card(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Measured>, ()> {
         Ok(plans.iter().map(|plan| Script::on_card(self, plan)).collect())
+    }
+
+    fn write(&mut self, plan: &Plan) -> Result<Written, ()> {
+        if plan.levers.iter().any(|lever| self.unwritable.contains(&lever.id())) {
+            return Ok(Written::InTheWay(vec!["train.py:7: no".to_owned()]));
+        }
+        let measured = Script::on_card(self, &plan.levers);
+        Ok(Written::Patch { patch: Patch::default(), measured })
     }
 
     fn look(&mut self, plan: &[Lever], asked: &[Lever]) -> Result<Look, ()> {
@@ -128,6 +145,7 @@ fn fit_script(mut script: Script, knobs: &[(&str, &[&str])]) -> (Answer, Vec<Vec
             })
             .collect(),
         precision: "amp-bf16",
+        headroom: script.headroom,
     };
     let answer = search(&mut script, &wish).unwrap();
     (answer, script.tried)
@@ -154,6 +172,36 @@ fn the_mildest_plan_is_taken() {
     assert!(plan.levers.iter().any(|lever| matches!(lever, Lever::Checkpoint(_))));
     let (answer, _) = fit(2_500, &[]);
     assert_eq!(chosen(&answer).label, Label::ChangesNumerics);
+}
+
+/// The milder plan fits, but hardly.
+#[test]
+fn what_leaves_no_headroom_is_taken_only_where_nothing_else_fits() {
+    let with =
+        |headroom: u64| fit_script(Script { usable: 11_700, headroom, ..Script::default() }, &[]).0;
+    assert_eq!(chosen(&with(0)).levers, [Lever::Plain("no-foreach")]);
+    let roomy = with(500);
+    assert!(chosen(&roomy).peaks.reserved <= 11_200, "{:?}", chosen(&roomy));
+    assert!(roomy.plans.iter().any(|plan| plan.levers == [Lever::Plain("no-foreach")]));
+    let full = with(11_000);
+    assert!(chosen(&full).outcome.fits(), "without any headroom is better than nothing");
+}
+
+#[test]
+fn of_plans_that_go_as_far_one_that_can_be_written_is_taken() {
+    let unwritable = vec!["no-foreach"];
+    let script = Script { usable: 11_700, unwritable, ..Script::default() };
+    let (answer, _) = fit_script(script, &[]);
+    assert!(
+        !matches!(chosen(&answer).written, Some(Written::InTheWay(_))),
+        "{:?}",
+        chosen(&answer)
+    );
+    let unwritable = vec!["no-foreach", "channels-last", "checkpoint"];
+    let script = Script { usable: 11_700, unwritable, ..Script::default() };
+    let (answer, _) = fit_script(script, &[]);
+    let why = vec!["train.py:7: no".to_owned()];
+    assert_eq!(chosen(&answer).written, Some(Written::InTheWay(why)));
 }
 
 #[test]

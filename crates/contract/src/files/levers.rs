@@ -33,5 +33,23 @@ records! {
         change: String,
         /// The script's batch size, if the lever is about it.
         batch: Option<u32>,
+        /// The change as text, where it can be written.
+        edits: Vec<Edit>,
+        /// Why some or all of it cannot be written, each with its line.
+        in_the_way: Vec<String>,
+        /// Words behind the command that do the same.
+        words: Vec<String>,
+    }
+
+    /// What stands in a file instead of some of its bytes.
+    Edit {
+        /// Its path.
+        file: String,
+        /// The first byte that goes.
+        begin: u64,
+        /// The first one that stays.
+        end: u64,
+        /// What comes in their place.
+        text: String,
     }
 }

@@ -41,6 +41,8 @@ pub struct AsLever {
     pub if_asked: bool,
     /// Whether it is asked beside the first look if it finds something to act on.
     pub probe: Probe,
+    /// It does nothing inside of the process: what it means is text, and is tried in a copy.
+    pub is_text: bool,
 }
 
 /// The stages of a search, in their order.
@@ -166,13 +168,15 @@ pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> 
 }
 
 /// Changes that are made to a training: to its backward pass, its optimizer, its loss or what its batches teach.
-const OF_TRAINING: [&str; 19] = [
+const OF_TRAINING: [&str; 21] = [
+    "linear-cross-entropy",
     "zero-grad",
     "bucket-view",
     "no-foreach",
     "ema-cpu",
     "chunked-cross-entropy",
     "fused-optimizer",
+    "gradient-checkpointing",
     "checkpoint",
     "accumulate",
     "offload",

@@ -56,6 +56,14 @@ pub const TABLE: &[Row] = &[
         ..EMPTY
     },
     Row {
+        id: "linear-cross-entropy",
+        label: Label::NumericallyEqual,
+        change: "the last linear layer and the loss as one function, a few rows at a time: never all logits",
+        acts_on: "logits",
+        lever: Some(AsLever { probe: Probe::Together, is_text: true, ..of(Stage::Free, "the last linear layer and the loss in parts, together") }),
+        ..EMPTY
+    },
+    Row {
         id: "fused-optimizer",
         label: Label::NumericallyEqual,
         change: "fused=True: the step needs no lists of temporaries",
@@ -78,6 +86,14 @@ pub const TABLE: &[Row] = &[
         acts_on: "fragmentation",
         lever: Some(of(Stage::Free, "`expandable_segments:True`")),
         ..EMPTY
+    },
+    Row {
+        id: "gradient-checkpointing",
+        label: Label::Exact,
+        change: "the library's own switch for checkpoints",
+        with_batch_norm: Some((Label::NumericallyEqual, "the library's own switch for checkpoints: batch norm then sees each batch twice")),
+        acts_on: "activations",
+        lever: Some(AsLever { probe: Probe::Together, ..of(Stage::Recompute, "the switch of transformers, diffusers or timm, or their Trainer's argument") }),
     },
     Row {
         id: "checkpoint",
@@ -203,5 +219,5 @@ const fn by_hand(
 
 /// A lever that is tried in its stage without being asked.
 const fn of(stage: Stage, does: &'static str) -> AsLever {
-    AsLever { stage, does, if_asked: false, probe: Probe::No }
+    AsLever { stage, does, if_asked: false, probe: Probe::No, is_text: false }
 }

@@ -6,18 +6,23 @@ use anyhow::Result;
 use fit::Knob;
 use fit::lever::{self, AMP_BF16, AMP_FP16};
 use fit::plan::{Speeds, Wish, search};
-use report::Palette;
 use report::fit::Fit;
 
 use super::sweep::questions;
+use crate::applied;
+use crate::card::headroom;
 use crate::cli::FitArguments;
 use crate::error::Hinted;
 use crate::fitting::Fitting;
 use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::runner::{OnPhantom, hinted};
+use crate::screen;
 use crate::settings::Settings;
 use crate::vary::{Vary, read_vary, templates};
+
+/// Of a card's memory: what a plan leaves free, unless something else is asked for.
+const HEADROOM: f64 = 0.03;
 
 /// Cards from this compute capability on have bfloat16.
 const BFLOAT16: (u32, u32) = (8, 0);
@@ -55,6 +60,10 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         only,
         allow_training: arguments.allow.iter().any(|word| word == "training"),
         knobs: values.clone(),
+        headroom: match &arguments.headroom {
+            Some(text) => headroom(text, &card)?,
+            None => (card.memory_bytes as f64 * HEADROOM) as u64,
+        },
         precision: precision(&card),
     };
     let answer = search(&mut bench, &wish)?;
@@ -64,6 +73,11 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         notes.push("levers that change the training were not tried: `--allow training`".to_owned());
     }
     notes.extend(bench.runner.counts.notes());
+    let done = match arguments.write {
+        true => Some(applied::apply(&answer)?),
+        false => None,
+    };
+    notes.extend(done.as_ref().map(applied::Applied::note));
     let fit = Fit {
         card: card.shown_title().to_owned(),
         memory_bytes: card.memory_bytes,
@@ -75,9 +89,10 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     };
     drop(bench);
     if outputs.json(trial.json.as_deref(), || report::fit::json(&fit)) {
-        outputs.print(&report::fit::terminal(&fit, Palette::coloured()));
+        outputs.print(&report::fit::terminal(&fit, screen::reader()));
     }
-    Ok(outputs.finish(fit.exit_code()))
+    let failed = done.is_some_and(|done| !done.is_done());
+    Ok(outputs.finish(fit.exit_code().max(u8::from(failed))))
 }
 
 /// The lever of lower precision for a card.

@@ -15,6 +15,7 @@ use self::answers::{keep, largest, qualified};
 use crate::bound::{self, Other, Tries};
 use crate::cache::{self, Cache, Counts};
 use crate::configs;
+use crate::copied;
 use crate::error::Hinted;
 use crate::jobs::Jobs;
 use crate::outcome;
@@ -221,7 +222,9 @@ impl OnPhantom {
         let is_of_another = |index: &usize| of_others[*index];
         for wanted in wanted {
             // A shortened training reads what it wrote itself: it is not remembered.
-            let cache = self.cache.as_ref().filter(|_| wanted.short.is_none());
+            // Nor is one that runs in a copy, which is another folder every time.
+            let is_kept = wanted.short.is_none() && wanted.setting.texts.is_empty();
+            let cache = self.cache.as_ref().filter(|_| is_kept);
             keys.push(cache.map(|cache| cache.key(&wanted, &self.settings)));
             jobs.push(self.job(wanted)?);
             runs.push(None);
@@ -360,6 +363,10 @@ impl OnPhantom {
         for change in &wanted.setting.files {
             configs::change(change, &folder.join("configs"), &mut words)?;
         }
+        let copied = match wanted.setting.texts.as_slice() {
+            [] => None,
+            texts => Some(copied::copy(texts, &mut words, &folder.join("copy"))?),
+        };
         let settings = match wanted.most {
             Some(other) => other.settings(&self.settings),
             None => self.settings.clone(),
@@ -387,6 +394,7 @@ impl OnPhantom {
             cold: wanted.cold,
             guard,
             folder,
+            copied,
         })
     }
 

@@ -25,6 +25,7 @@ use self::way::Way;
 pub(crate) use self::way::{Guard, speaks_of_refusal, was_refused};
 use crate::cache;
 use crate::confined::{By, SCRATCH};
+use crate::copied::Copied;
 use crate::installed;
 use crate::jobs::{Jobs, Queue, Started};
 use crate::launch::{self, Launch};
@@ -51,9 +52,21 @@ pub(crate) struct Job {
     pub(crate) guard: Guard,
     /// Its own empty folder; what it leaves stays there.
     pub(crate) folder: PathBuf,
+    /// Where it runs, if not in the folder that the command was given in.
+    pub(crate) copied: Option<Copied>,
 }
 
 impl Job {
+    /// A text that names files of the copy, as one that names the originals.
+    pub(crate) fn original(&self, text: String) -> String {
+        match &self.copied {
+            Some(Copied { copy, root, .. }) => {
+                text.replace(copy.to_string_lossy().as_ref(), root.to_string_lossy().as_ref())
+            }
+            None => text,
+        }
+    }
+
     /// What the script printed, its last lines.
     pub(crate) fn last_lines(&self, count: usize) -> String {
         let bytes = std::fs::read(self.folder.join(OUTPUT)).unwrap_or_default();
@@ -184,7 +197,10 @@ impl Trials {
             number,
             words: apart.rest,
             environment,
-            folder: text(std::env::current_dir().ok()?.as_os_str())?,
+            folder: match &job.copied {
+                Some(copied) => text(copied.here.as_os_str())?,
+                None => text(std::env::current_dir().ok()?.as_os_str())?,
+            },
             output: text(job.folder.join(OUTPUT).as_os_str())?,
         })
     }
@@ -195,6 +211,9 @@ impl Trials {
         // A shortened training is not remembered: what it reads may be what it wrote itself.
         command.env(name::SOURCES, if job.settings.short.is_none() { "on" } else { "off" });
         command.envs(job.environment.iter().map(|(name, value)| (name, value)));
+        if let Some(copied) = &job.copied {
+            command.current_dir(&copied.here);
+        }
         command
     }
 

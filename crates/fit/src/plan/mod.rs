@@ -18,6 +18,7 @@ pub use self::stages::most_checkpoints;
 use self::tries::Search;
 use crate::checkpoint::Step;
 use crate::lever::{Label, Lever, OFFLOAD};
+use crate::patch::{Edit, Patch};
 use crate::trial::{Measured, Outcome, Target, verdict_for};
 use anatomy::Peaks;
 
@@ -38,6 +39,28 @@ pub struct Fact {
     pub meets_batch_norm: bool,
     /// Of smaller batches: the batch of the script.
     pub batch: Option<u32>,
+    /// The change as text, where it can be written.
+    pub edits: Vec<Edit>,
+    /// Why some of it cannot be written, with the line.
+    pub in_the_way: Vec<String>,
+    /// Words behind the command that do the same.
+    pub words: Vec<String>,
+}
+
+impl Fact {
+    /// Whether all of it can be written.
+    pub fn is_writable(&self) -> bool {
+        self.in_the_way.is_empty() && !(self.edits.is_empty() && self.words.is_empty())
+    }
+}
+
+/// A plan as what to write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Written {
+    /// It was applied to a copy, which was run.
+    Patch { patch: Patch, measured: Measured },
+    /// It cannot be written, or its copy does not do what the plan does; why.
+    InTheWay(Vec<String>),
 }
 
 /// What came of one plan.
@@ -86,6 +109,9 @@ pub trait Bench {
     /// Each on the card itself.
     fn on_card(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Measured>, Self::Error>;
 
+    /// A plan as a patch, which was applied to a copy and run on the card itself.
+    fn write(&mut self, plan: &Plan) -> Result<Written, Self::Error>;
+
     /// A recorded run of a plan; beside it, levers are asked whether they find something to act on.
     fn look(&mut self, plan: &[Lever], asked: &[Lever]) -> Result<Look, Self::Error>;
 }
@@ -113,6 +139,8 @@ pub struct Wish {
     pub knobs: Vec<(String, Vec<String>)>,
     /// The lever of lower precision for this card.
     pub precision: &'static str,
+    /// Bytes that are to stay free.
+    pub headroom: u64,
 }
 
 /// A plan that was tried.
@@ -132,6 +160,21 @@ pub struct Plan {
     pub again: f64,
     /// What the levers said.
     pub facts: Vec<Fact>,
+    /// Without a limit it takes more than the card has: there PyTorch gives cached memory back.
+    pub by_retries: bool,
+    /// As what to write, if that was tried; then the peaks are those of the copy.
+    pub written: Option<Written>,
+}
+
+impl Plan {
+    /// Whether its levers said how each of them is written.
+    fn is_writable(&self) -> bool {
+        let is_written = |lever: &Lever| match lever {
+            Lever::Knob { .. } | Lever::Allocator(_) => true,
+            _ => self.facts.iter().any(|fact| fact.lever == lever.id() && fact.is_writable()),
+        };
+        self.levers.iter().all(is_written)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -170,13 +213,52 @@ pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
     if !as_it_is.fits() && baseline.outcome.fits() {
         search.stages()?;
     }
-    let Search { mut plans, refused, look, .. } = search;
-    plans.sort_by(order);
-    let chosen = plans.iter().position(|plan| plan.outcome.fits());
+    let mut plans = std::mem::take(&mut search.plans);
+    plans.sort_by(|a, b| wish.is_tight(a).cmp(&wish.is_tight(b)).then(order(a, b)));
+    let chosen = written(search.bench, &mut plans)?;
+    let Search { refused, look, .. } = search;
     let lowest = |index: &usize| plans[*index].peaks.reserved;
     let tightest = (0..plans.len()).min_by_key(lowest);
     let not_applicable = refused;
     Ok(Answer { baseline, as_it_is, causes: look.causes, plans, chosen, tightest, not_applicable })
+}
+
+impl Wish {
+    /// Whether it leaves less than the headroom, or goes through only since cached memory is given back.
+    fn is_tight(&self, plan: &Plan) -> bool {
+        let room = self.card.usable_bytes.saturating_sub(self.headroom);
+        plan.by_retries || room < plan.peaks.reserved
+    }
+}
+
+/// Plans that are written at the most, until the copy of one fits.
+const WRITTEN: usize = 3;
+
+/// The first that fits as what its patch does; of those that go as far, one that can be written comes first.
+fn written<B: Bench>(bench: &mut B, plans: &mut [Plan]) -> Result<Option<usize>, B::Error> {
+    let Some(first) = plans.iter().position(|plan| plan.outcome.fits()) else { return Ok(None) };
+    let furthest = class(&plans[first]);
+    let is_candidate = |&at: &usize| plans[at].outcome.fits() && class(&plans[at]) <= furthest;
+    let candidates: Vec<usize> = (first..plans.len()).filter(is_candidate).take(WRITTEN).collect();
+    let mut chosen = None;
+    for at in candidates {
+        let written = bench.write(&plans[at])?;
+        let plan = &mut plans[at];
+        let fits = match &written {
+            Written::Patch { measured, .. } => {
+                plan.peaks = measured.peaks;
+                plan.outcome = measured.outcome.clone();
+                measured.outcome.fits()
+            }
+            Written::InTheWay(_) => false,
+        };
+        plan.written = Some(written);
+        if fits {
+            return Ok(Some(at));
+        }
+        chosen = chosen.or(plan.outcome.fits().then_some(at));
+    }
+    Ok(chosen.or_else(|| plans.iter().position(|plan| plan.outcome.fits())))
 }
 
 /// How far a plan goes, in classes. What computes the same comes first, and in there what is cheapest. Then
@@ -219,7 +301,17 @@ mod tests {
     fn plan(levers: &[Lever], label: Label, cost_ratio: f64) -> Plan {
         let (levers, peaks) = (levers.to_vec(), Peaks::default());
         let outcome = Outcome::Fits;
-        Plan { levers, label, peaks, outcome, cost_ratio, again: 0.0, facts: Vec::new() }
+        Plan {
+            levers,
+            label,
+            peaks,
+            outcome,
+            cost_ratio,
+            again: 0.0,
+            facts: Vec::new(),
+            by_retries: false,
+            written: None,
+        }
     }
 
     /// Whatever a change costs, one that does less to the training comes before it.

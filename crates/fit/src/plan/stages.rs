@@ -6,8 +6,8 @@ use super::tries::{Search, first_that_fits};
 use super::{Bench, Plan};
 use crate::checkpoint::{Planner, Step};
 use crate::lever::{
-    ACCUMULATE, CHECKPOINT, FUSED_OPTIMIZER, HALF_FROZEN, Lever, NO_FOREACH, OFFLOAD, of_stage,
-    probed,
+    ACCUMULATE, CHECKPOINT, CHUNKED_LOSS, FUSED_OPTIMIZER, HALF_FROZEN, LINEAR_LOSS, Lever,
+    NO_FOREACH, OFFLOAD, SWITCH, of_stage, probed,
 };
 
 /// Checkpoint plans of one stage, at most; not all of them are tried.
@@ -26,12 +26,22 @@ impl<B: Bench> Search<'_, B> {
         let asked: Vec<Lever> = asked.filter_map(Lever::of).collect();
         self.look = self.bench.look(&[], &asked)?;
         self.note_facts(&self.look.facts.clone());
-        let free = self.free()?;
+        let helpful = self.free()?;
+        // What nobody can write for this script is taken only where nothing else is enough.
+        let free: Vec<Lever> = helpful.iter().filter(|it| self.is_writable(it)).cloned().collect();
         self.together(&free)?;
-        if self.is_done(0) {
+        // What most people would take goes beside what computes the same, with its label.
+        if self.wants(self.wish.precision) {
+            self.add(&[], &[vec![Lever::Plain(self.wish.precision)]], &[])?;
+        }
+        if self.is_done_in_writing(0) {
             return Ok(());
         }
         self.recompute(&free)?;
+        if !self.is_done(0) && free.len() < helpful.len() {
+            self.together(&helpful)?;
+            self.recompute(&helpful)?;
+        }
         if self.is_done(0) {
             return Ok(());
         }
@@ -39,8 +49,11 @@ impl<B: Bench> Search<'_, B> {
         if self.is_done(1) {
             return Ok(());
         }
-        self.offload(&free)?;
         self.lower_precision(&free)?;
+        if self.is_done(2) {
+            return Ok(());
+        }
+        self.offload(&free)?;
         if self.is_done(3) {
             return Ok(());
         }
@@ -63,7 +76,15 @@ impl<B: Bench> Search<'_, B> {
         if helpful.contains(&Lever::Plain(FUSED_OPTIMIZER)) {
             helpful.retain(|lever| *lever != Lever::Plain(NO_FOREACH));
         }
+        if helpful.contains(&Lever::Plain(LINEAR_LOSS)) {
+            helpful.retain(|lever| *lever != Lever::Plain(CHUNKED_LOSS));
+        }
         Ok(helpful)
+    }
+
+    /// Whether a plan of this alone was tried that can be written as a patch.
+    fn is_writable(&self, lever: &Lever) -> bool {
+        self.plans.iter().any(|plan| plan.levers == [lever.clone()] && plan.is_writable())
     }
 
     /// The last levers of the plans that were added since, where they brought the peak down.
@@ -97,7 +118,20 @@ impl<B: Bench> Search<'_, B> {
     }
 
     /// Checkpoints on top of other levers, from few to as many as help.
+    /// Where the library has a switch for them, that is what people write: if it is enough, nothing is planned.
     fn recompute(&mut self, with: &[Lever]) -> Result<(), B::Error> {
+        if self.wants(SWITCH) && self.takes_hold(SWITCH) {
+            let all = self.look.step.as_ref().map_or(0.0, |step| step.forward_cost);
+            let switch = vec![Lever::Plain(SWITCH)];
+            self.add(&[], std::slice::from_ref(&switch), &[all])?;
+            if self.did_fit(&switch) {
+                return Ok(());
+            }
+            self.add(with, std::slice::from_ref(&switch), &[all])?;
+            if self.did_fit(&[with, &switch].concat()) {
+                return Ok(());
+            }
+        }
         if !self.wants(CHECKPOINT) {
             return Ok(());
         }

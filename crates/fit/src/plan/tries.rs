@@ -97,12 +97,22 @@ impl<'a, B: Bench> Search<'a, B> {
 
     /// Whether a plan fits that goes no further than this class: later stages go further.
     pub(super) fn is_done(&self, furthest: u8) -> bool {
-        self.plans.iter().any(|plan| plan.outcome.fits() && class(plan) <= furthest)
+        self.plans.iter().any(|plan| self.is_enough(plan, furthest))
     }
 
-    /// Whether exactly this was tried and fits.
+    /// The same of a plan that can be written.
+    pub(super) fn is_done_in_writing(&self, furthest: u8) -> bool {
+        self.plans.iter().any(|plan| self.is_enough(plan, furthest) && plan.is_writable())
+    }
+
+    fn is_enough(&self, plan: &Plan, furthest: u8) -> bool {
+        plan.outcome.fits() && class(plan) <= furthest && !self.wish.is_tight(plan)
+    }
+
+    /// Whether exactly this was tried and fits, with headroom.
     pub(super) fn did_fit(&self, levers: &[Lever]) -> bool {
-        self.plans.iter().any(|plan| plan.outcome.fits() && plan.levers == levers)
+        let is_it = |plan: &&Plan| plan.outcome.fits() && plan.levers == levers;
+        self.plans.iter().any(|plan| is_it(&plan) && !self.wish.is_tight(plan))
     }
 
     /// Time of a step beside that of the script as it is: operations that are done again, what small
@@ -184,10 +194,12 @@ impl<'a, B: Bench> Search<'a, B> {
                 levers: levers.clone(),
                 label: strongest(levers, &facts),
                 peaks: measured.peaks,
-                outcome: decided.unwrap_or(Outcome::DoesNotFit),
+                outcome: decided.clone().unwrap_or(Outcome::DoesNotFit),
                 cost_ratio: self.cost(levers, again),
                 again,
                 facts,
+                by_retries: decided.is_none(),
+                written: None,
             });
         }
         let on_card: Vec<Vec<Lever>> =

@@ -1,5 +1,6 @@
 //! `fathom.fit/1`: fields are only ever added.
 
+use ::fit::plan::Written;
 use ::fit::{Lever, Outcome};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -54,6 +55,12 @@ struct Plan {
     verified: bool,
     cost: Cost,
     patch: String,
+    /// Whether that is a diff which was applied to a copy and run: then the peaks are those of the copy.
+    is_diff: bool,
+    /// Why there is no diff.
+    in_the_way: Vec<String>,
+    /// More than the card has without a limit: it goes through only since PyTorch gives cached memory back.
+    by_retries: bool,
 }
 
 #[derive(Serialize)]
@@ -129,6 +136,12 @@ fn plan(fit: &Fit, plan: &::fit::plan::Plan) -> Plan {
         verified: true,
         cost: Cost { flops_ratio: plan.cost_ratio, known: "modelled" },
         patch: super::patch(fit, plan),
+        is_diff: matches!(plan.written, Some(Written::Patch { .. })),
+        in_the_way: match &plan.written {
+            Some(Written::InTheWay(why)) => why.clone(),
+            _ => Vec::new(),
+        },
+        by_retries: plan.by_retries,
     }
 }
 

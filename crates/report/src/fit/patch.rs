@@ -1,27 +1,67 @@
 //! A plan as what to write, and where.
 
 use ::fit::Lever;
-use ::fit::plan::Plan;
+use ::fit::patch::Patch;
+use ::fit::plan::{Plan, Written};
 
 use super::Fit;
+
+/// A setting of the user's: its name, its value, and how the user would write it.
+type Knob = (String, String, String);
 
 /// Places of the code that are listed.
 const PLACES: usize = 4;
 
-/// Lines to write, each lever with its place.
+/// A diff that was applied and run, with what else is to be given; else lines to write, each lever with its place, and what
+/// is in the way of a diff.
 pub fn patch(fit: &Fit, plan: &Plan) -> String {
     patch_of(plan, &fit.knobs)
 }
 
 /// The same; `knobs` has name, value and how the user would write it.
-pub fn patch_of(plan: &Plan, knobs: &[(String, String, String)]) -> String {
+pub fn patch_of(plan: &Plan, knobs: &[Knob]) -> String {
+    match &plan.written {
+        Some(Written::Patch { patch, .. }) => written(plan, patch, knobs),
+        Some(Written::InTheWay(why)) => {
+            let why = why.iter().map(|why| format!("no patch: {why}\n"));
+            by_hand(plan, knobs) + &why.collect::<String>()
+        }
+        None => by_hand(plan, knobs),
+    }
+}
+
+fn written(plan: &Plan, patch: &Patch, knobs: &[Knob]) -> String {
     let mut text = String::new();
+    for (name, settings) in &patch.environment {
+        text += &format!("{name}={settings}   # in the environment of the command\n");
+    }
+    text += &settings(plan, knobs);
+    if !patch.words.is_empty() {
+        text += &format!("{}   # behind the command\n", patch.words.join(" "));
+    }
+    if let Some(folder) = &patch.folder {
+        text += &format!("# in {folder}:\n");
+    }
+    text + &patch.diff()
+}
+
+/// Settings of the user's, as they would be written.
+fn settings(plan: &Plan, knobs: &[Knob]) -> String {
+    let line = |lever: &Lever| match lever {
+        Lever::Knob { name, value } => {
+            let written = knobs.iter().find(|row| row.0 == *name && row.1 == *value);
+            format!("{name}: {}\n", written.map_or(value.as_str(), |row| row.2.as_str()))
+        }
+        _ => String::new(),
+    };
+    plan.levers.iter().map(line).collect()
+}
+
+fn by_hand(plan: &Plan, knobs: &[Knob]) -> String {
+    let mut text = settings(plan, knobs);
     for lever in &plan.levers {
         text += &match lever {
-            Lever::Knob { name, value } => {
-                let written = knobs.iter().find(|row| row.0 == *name && row.1 == *value);
-                format!("{name}: {}\n", written.map_or(value.as_str(), |row| row.2.as_str()))
-            }
+            Lever::Knob { .. } => String::new(),
             other => of_lever(other, plan),
         };
     }

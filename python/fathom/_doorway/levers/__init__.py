@@ -15,6 +15,7 @@ import torch
 
 from ... import contract
 from .. import border
+from ..edits import Edits
 from ..file_owner import is_library
 from ..texts import as_json
 
@@ -29,8 +30,12 @@ class Outcome:
         self.meets_batch_norm = False  # whether a BatchNorm is where it acts: some levers then change more
         self.reason = None  # why nothing was, or why it must not count
         self.change = None  # what to write for this script, if not all that the lever may stand for
+        self.framework = None  # whose argument it changed, if that is what it did
+        self.loaders = []  # batch sizes of loaders that it divided
         self.batch = None  # the script's batch size, if the lever is about it
         self.places = []  # file:line of the code that the change belongs to
+        self.edits = Edits()  # the change as text
+        self.words = []  # or as words behind the command
 
     def took(self, site, place=None):
         """Here it acts; `place` is the file:line that a change of the code belongs to, else the running line."""
@@ -56,6 +61,9 @@ class Outcome:
             meets_batch_norm=self.meets_batch_norm,
             change=self.change or module.CHANGE,
             batch=self.batch,
+            edits=[contract.edit(**edit) for edit in self.edits.all],
+            in_the_way=self.edits.blocked,
+            words=self.words,
         )
 
 

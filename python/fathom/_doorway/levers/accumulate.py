@@ -9,7 +9,8 @@ import types
 
 import torch
 
-from . import batch_keys
+from ..edits import passage, small_batches
+from . import batch_keys, frameworks
 from .moments import at_first_call, at_optimizer, replace
 
 CHANGE = """(loss / parts).backward()
@@ -22,18 +23,48 @@ def apply(options, outcome):
     parts = int(options.get("parts", 2))
     passes = min(parts, int(options.get("passes", parts)))
     outcome.parts, outcome.indivisible, outcome.steps, outcome.asked = parts, None, 0, 0
+
+    def passed(found):
+        if outcome.sites and not outcome.framework:
+            outcome.edits.contain(small_batches.write, found, parts, outcome.batch)
+
     undo = [
+        frameworks.arguments(outcome, settings(parts, outcome)),
+        passage.follow(outcome, passed),
         batch_keys.install(parts, outcome),
-        replace(outcome, torch.autograd, "backward", lambda inner: scaled(inner, parts)),
+        replace(outcome, torch.autograd, "backward", lambda inner: scaled(inner, parts, outcome)),
         at_optimizer(outcome, lambda optimizer: gate(optimizer, passes, outcome)),
         at_first_call(outcome, lambda modules, _: warn(modules, outcome)),
     ]
     return lambda: [inverse() for inverse in undo]
 
 
-def scaled(inner, parts):
+def settings(parts, outcome):
+    """The arguments of frameworks that accumulate by themselves."""
+
+    def of_transformers(get):
+        batch, so_far = get("per_device_train_batch_size"), get("gradient_accumulation_steps")
+        if type(batch) is not int or type(so_far) is not int:
+            return None
+        if batch % parts:
+            outcome.indivisible = batch
+            return None
+        outcome.batch = batch
+        return {"per_device_train_batch_size": batch // parts, "gradient_accumulation_steps": so_far * parts}
+
+    def of_lightning(get):
+        so_far = get("accumulate_grad_batches")
+        so_far = 1 if so_far in (frameworks.NOTHING, None) else so_far
+        return {"accumulate_grad_batches": so_far * parts} if type(so_far) is int else None
+
+    return {"transformers": of_transformers, "lightning": of_lightning, "pytorch_lightning": of_lightning}
+
+
+def scaled(inner, parts, outcome):
     @functools.wraps(inner)
     def backward(tensors, *args, **kwargs):
+        if outcome.framework:
+            return inner(tensors, *args, **kwargs)
         tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tensors
         return inner(tuple(tensor / parts for tensor in tensors), *args, **kwargs)
 
@@ -43,6 +74,8 @@ def scaled(inner, parts):
 def gate(optimizer, passes, outcome):
     """Of `passes` steps that the script asks for, the last is one; gradients stay until then."""
     asked, party = [0], outcome.party
+    if outcome.framework:
+        return
 
     def make_step(inner):
         def gated(_, *args, **kwargs):
@@ -71,7 +104,9 @@ def check(outcome):
     """A script that ends before its first step shows less than it would need."""
     if outcome.indivisible and not outcome.sites:
         outcome.reason = f"a batch of {outcome.indivisible} cannot be divided into {outcome.parts} equal parts"
-    elif outcome.asked and not outcome.steps:
+    elif outcome.framework and outcome.batch is None:
+        outcome.reason = f"no batch size was found beside {outcome.framework}'s own accumulation"
+    elif outcome.asked and not outcome.steps and not outcome.framework:
         outcome.reason = f"the script ended after {outcome.asked} batch, before all parts of one had passed"
 
 

@@ -6,9 +6,11 @@ A number that was divided once is not divided again on its way from a file throu
 import argparse
 import functools
 import re
+import sys
 
 import torch
 
+from ..edits.calls import with_keywords
 from .moments import replace
 
 # `batch_size`, `BATCH_SIZE`, `train_batch_size`, `per_device_train_batch_size`, `bs`, but nothing of an evaluation.
@@ -38,6 +40,11 @@ class Divider:
         self.made.add(value // self.parts)
         self.outcome.took(f"{key}: {value} → {value // self.parts}", place)
         return value // self.parts
+
+    def text(self, before):
+        """The size that stands there, divided."""
+        is_number = before.strip().isdigit()
+        return str(int(before) // self.parts) if is_number else f"({before}) // {self.parts}"
 
     def tree(self, tree, path="", place=None):
         """Divides in a dictionary of dictionaries, in place."""
@@ -70,13 +77,24 @@ def install(parts, outcome):
     return lambda: [inverse() for inverse in undo]
 
 
+def is_lightning():
+    """Then its Trainer divides the steps; the loader is what has to be divided by hand."""
+    return "lightning" in sys.modules or "pytorch_lightning" in sys.modules
+
+
 def loader(inner, divider):
     @functools.wraps(inner)
     def __init__(this, dataset, batch_size=1, *args, **kwargs):
         if "batch_sampler" in kwargs or batch_size is None:
             return inner(this, dataset, batch_size, *args, **kwargs)
+        if divider.outcome.framework == "transformers":  # its arguments are divided already
+            return inner(this, dataset, batch_size, *args, **kwargs)
         if not (divider.made and batch_size == 1):  # beside a training batch, one by one is an evaluation
-            batch_size = divider.divided("batch_size", batch_size)
+            whole, batch_size = batch_size, divider.divided("batch_size", batch_size)
+            if batch_size != whole:
+                divider.outcome.loaders.append(whole)
+                if divider.outcome.framework or is_lightning():
+                    divider.outcome.edits.contain(with_keywords, {"batch_size": divider.text}, names=("dataset", "batch_size"))
         return inner(this, dataset, batch_size, *args, **kwargs)
 
     return __init__

@@ -2,6 +2,7 @@
 
 import torch
 
+from ..edits.calls import with_keywords
 from .moments import replace
 
 CHANGE = "model = DistributedDataParallel(model, gradient_as_bucket_view=True)"
@@ -15,6 +16,7 @@ def apply(options, outcome):
                 outcome.reason = "gradients are views of the buckets already"
             else:
                 outcome.took("DistributedDataParallel")
+                outcome.edits.contain(with_keywords, {"gradient_as_bucket_view": "True"}, given=kwargs)
             inner(this, *args, **{**kwargs, "gradient_as_bucket_view": True})
 
         return __init__

@@ -9,6 +9,7 @@ import functools
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from ..edits import checkpoint_text
 from ..file_owner import is_library
 from .moments import at_first_call
 
@@ -21,6 +22,7 @@ ABSENT = "none of the named modules was called with gradients"
 
 def apply(options, outcome):
     def act(modules, changes):
+        outcome.edits.contain(checkpoint_text.write, modules, options["modules"])
         norms = {}
         for path in options["modules"]:
             module = modules.get(path)
@@ -28,7 +30,7 @@ def apply(options, outcome):
                 outcome.reason = f"there is no module `{path}`"
                 continue
             changes.note(module, lambda module: vars(module).pop("forward", None))
-            norms.update({norm: norm.momentum for norm in module.modules() if is_updated(norm)})
+            norms.update({norm: norm.momentum for norm in module.modules() if checkpoint_text.is_updated(norm)})
             note = functools.partial(outcome.took, path, of_class(module))
             module.forward = outcome.party.replacing(module.forward, functools.partial(recomputed, note=note), path)
 
@@ -38,12 +40,6 @@ def apply(options, outcome):
             outcome.meets_batch_norm = True
 
     return at_first_call(outcome, act)
-
-
-def is_updated(module):
-    """Whether a module keeps running statistics of the batches it sees."""
-    is_norm = isinstance(module, torch.nn.modules.batchnorm._BatchNorm)
-    return is_norm and module.training and module.track_running_stats and module.momentum is not None
 
 
 def of_class(module):

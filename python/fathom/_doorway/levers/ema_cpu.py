@@ -3,6 +3,7 @@
 import torch
 from torch.optim.swa_utils import AveragedModel
 
+from ..edits.calls import with_keywords
 from .moments import replace
 
 CHANGE = 'ema = AveragedModel(model, device="cpu", …)'
@@ -16,6 +17,7 @@ def apply(options, outcome):
                 outcome.reason = "the average is on the CPU already"
             else:
                 outcome.took("AveragedModel")
+                outcome.edits.contain(with_keywords, {"device": '"cpu"'}, names=("model", "device"), given=kwargs)
             inner(this, model, "cpu", *args, **kwargs)
 
         return __init__

@@ -1,5 +1,6 @@
 """Chosen modules are not trained: no gradients, no state of the optimizer, no activations for their weights."""
 
+from ..edits.places import place_of
 from .moments import at_first_call
 
 CHANGE = "module.requires_grad_(False)   # before the optimizer is made"
@@ -12,6 +13,7 @@ def apply(options, outcome):
             if path not in modules:
                 outcome.reason = f"there is no module `{path}`"
                 continue
+            outcome.edits.contain(write, modules[path])
             for parameter in modules[path].parameters():
                 if parameter.requires_grad:
                     parameter.requires_grad_(False)
@@ -19,6 +21,11 @@ def apply(options, outcome):
                     outcome.took(path)
 
     return at_first_call(outcome, act)
+
+
+def write(edits, module):
+    place = place_of(module)
+    place.write(edits, [f"{place.expression}.requires_grad_(False)"])
 
 
 def train(parameter):

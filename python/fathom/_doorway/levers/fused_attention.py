@@ -2,6 +2,8 @@
 
 import torch
 
+from ..edits.calls import with_keywords
+from ..edits.places import place_of
 from .moments import at_first_call
 
 CHANGE = "attention without its matrix: the switch of the library that it comes from"
@@ -14,7 +16,7 @@ def apply(options, outcome):
             if not module.training:
                 continue
             for of_library, change in LIBRARIES.items():
-                inverse = of_library(module, outcome.party)
+                inverse = of_library(module, outcome)
                 if inverse is not None:
                     outcome.took(path)
                     outcome.change = "\n".join(dict.fromkeys([*(outcome.change or "").splitlines(), change]))
@@ -24,45 +26,63 @@ def apply(options, outcome):
     return at_first_call(outcome, act)
 
 
-def of_torch(module, party):
+def of_torch(module, outcome):
     """The weights of attention are asked for by default; inside torch's own layers they are not."""
     if type(module) is not torch.nn.MultiheadAttention or "forward" in vars(module):
         return None
 
     def make(inner):
         def forward(query, key, value, key_padding_mask=None, need_weights=True, **kwargs):
+            outcome.edits.contain(with_keywords, {"need_weights": "False"}, names=WORDS)
             return inner(query, key, value, key_padding_mask=key_padding_mask, need_weights=False, **kwargs)
 
         return forward
 
-    module.forward = party.replacing(module.forward, make, "attention")
+    module.forward = outcome.party.replacing(module.forward, make, "attention")
     return lambda module: vars(module).pop("forward", None)
 
 
-def of_timm(module, _):
+def of_timm(module, outcome):
     if getattr(module, "fused_attn", None) is not False:
         return None
+    outcome.edits.contain(write, module, "{}.fused_attn = True")
     module.fused_attn = True
     return lambda module: setattr(module, "fused_attn", False)
 
 
-def of_transformers(module, _):
+def of_transformers(module, outcome):
     config = getattr(module, "config", None)
     if getattr(config, "_attn_implementation", None) != "eager" or not getattr(module, "_supports_sdpa", False):
         return None
+    outcome.edits.contain(write, module, '{}.set_attn_implementation("sdpa")')
     config._attn_implementation = "sdpa"
     return lambda module: setattr(module.config, "_attn_implementation", "eager")
 
 
-def of_diffusers(module, _):
+def of_diffusers(module, outcome):
     processor = getattr(module, "processor", None)
     if type(processor).__name__ != "AttnProcessor" or not hasattr(module, "set_processor"):
         return None
     from diffusers.models.attention_processor import AttnProcessor2_0
 
+    outcome.edits.contain(write, module, "{}.set_processor(AttnProcessor2_0())")
+    outcome.edits.contain(imports, module, "from diffusers.models.attention_processor import AttnProcessor2_0")
     module.set_processor(AttnProcessor2_0())
     return lambda module: module.set_processor(processor)
 
+
+def write(edits, module, line):
+    """A line behind the model that the module is part of."""
+    place = place_of(module)
+    place.write(edits, [line.format(place.expression)])
+
+
+def imports(edits, module, line):
+    place_of(module).source.imports(edits, line)
+
+
+# The arguments of `MultiheadAttention.forward`, in their order.
+WORDS = ("query", "key", "value", "key_padding_mask", "need_weights")
 
 LIBRARIES = {
     of_torch: "attention(q, k, v, need_weights=False)   # torch.nn.MultiheadAttention",

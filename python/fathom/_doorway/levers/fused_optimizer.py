@@ -4,6 +4,7 @@ import inspect
 
 import torch
 
+from ..edits.calls import with_keywords
 from .moments import replace
 
 CHANGE = "optimizer = torch.optim.AdamW(…, fused=True)"
@@ -43,6 +44,8 @@ def replaced(kind, outcome, name, value):
                 inner(optimizer, *args, **changed)
                 if changed is not kwargs:
                     outcome.took(f"{kind.__name__}({name}={value})")
+                    without = ("foreach",) if name == "fused" else ()
+                    outcome.edits.contain(with_keywords, {name: repr(value)}, without, kwargs)
             except (RuntimeError, TypeError) as error:
                 outcome.reason = str(error)
                 inner(optimizer, *args, **kwargs)

@@ -2,6 +2,7 @@
 
 import torch
 
+from ..edits import passage
 from .moments import around_forward
 
 CHANGE = """with torch.autograd.graph.save_on_cpu(pin_memory=True):
@@ -22,7 +23,18 @@ def apply(options, outcome):
         packed = outcome.party.contain("what is saved", pack, tensor, least, outcome)
         return tensor if packed is None else packed
 
-    return around_forward(outcome, enter)
+    def passed(found):
+        outcome.edits.contain(write, found)
+
+    undo = [around_forward(outcome, enter), passage.follow(outcome, passed)]
+    return lambda: [inverse() for inverse in undo]
+
+
+def write(edits, found):
+    if isinstance(found, Exception):
+        raise found
+    found.wrapped(edits, ["with torch.autograd.graph.save_on_cpu(pin_memory=True):"])
+    found.source.imports(edits, "import torch")
 
 
 def pack(tensor, least, outcome):

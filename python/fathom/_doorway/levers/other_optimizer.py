@@ -1,5 +1,6 @@
 """What levers share that put another optimizer in the place of the script's own."""
 
+from ..edits.calls import with_function
 from .moments import at_optimizer
 
 
@@ -13,6 +14,8 @@ def apply(outcome, kind, defaults):
             return
         if not name.lower().startswith(("adam", "nadam", "radam")):
             return
+        written = f"{kind.__module__.partition('.')[0]}.optim.{kind.__name__}"
+        outcome.edits.contain(with_function, written, ("params", "lr", "weight_decay"), optimizer)
         optimizer.__class__ = kind
         for group in optimizer.param_groups:
             kept = {key: group[key] for key in ("params", "lr", "weight_decay") if key in group}

@@ -1,7 +1,12 @@
 """Gradients are given back right after the step: they are not there during the next forward pass."""
 
+import ast
+
 import torch
 
+from ..edits import Blocked
+from ..edits.places import user_frames
+from ..edits.source import source_of
 from .moments import at_optimizer
 
 CHANGE = """optimizer.step()
@@ -23,6 +28,7 @@ def apply(options, outcome):
             return zero_grad
 
         def dropped(*_):
+            outcome.edits.contain(write)
             held = sum(p.grad is not None for group in optimizer.param_groups for p in group["params"])
             zero(set_to_none=True)
             if held:
@@ -46,3 +52,18 @@ def apply(options, outcome):
         outcome.party.around(torch.autograd, "backward", before=passed),
     ]
     return lambda: [inverse() for inverse in undo]
+
+
+def write(edits):
+    """Behind the line that steps: the optimizer's own hook runs while it does."""
+    frame = next((frame for frame in reversed(user_frames())), None)
+    if frame is None:
+        raise Blocked("", "no line of the script steps")
+    source = source_of(frame.f_code.co_filename)
+    statement = source.statement(source.scope(frame.f_code), frame.f_lineno)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    is_step = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step"
+    if not is_step:
+        raise Blocked(source.place(frame.f_lineno), "the optimizer does not step by a statement of its own")
+    owner = source.code(source.begin(call.func.value), source.end(call.func.value))
+    source.lines_after(edits, statement, [f"{owner}.zero_grad(set_to_none=True)"])

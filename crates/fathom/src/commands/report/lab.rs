@@ -75,6 +75,7 @@ impl Lab {
             only: Vec::new(),
             allow_training: true,
             knobs: Vec::new(),
+            headroom: 0,
             precision: precision(&card),
         };
         let is_switch = |found: &&Found| found.wanted.is_empty() && found.flipped().is_some();
