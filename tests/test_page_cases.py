@@ -135,7 +135,9 @@ def dark(page, name):
 
 def show_evidence(page, report, name):
     """Evidence of the first finding is hatched in the timeline, and as much as it says."""
-    button = page.locator(f"[data-finding={report['findings'][0]['id']}]").first.get_by_role("button").first
+    finding = page.locator(f"[data-finding={report['findings'][0]['id']}]").first
+    finding.locator("summary").first.click()
+    button = finding.get_by_role("button").first
     assert report["findings"][0]["evidence"]
     button.click()
     page.wait_for_timeout(120)

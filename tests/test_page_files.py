@@ -116,6 +116,7 @@ def test_findings_plans_and_sweeps(case, fathom, folder, look):
     assert done.returncode == 0, done.stderr
     page = look(path)
     finding = page.locator("[data-finding=kept-outputs]")
+    finding.locator("summary").first.click()
     for text in (
         "Outputs are kept",
         "3.0 MiB of allocated",

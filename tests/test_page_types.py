@@ -38,7 +38,7 @@ BLOCKS = (PYTHON, SCRIPTS / "blocks_flags.py", "--batch-size", "8", "--depth", "
 SNAPSHOT = ROOT / "tests/recorded/kdr2-t2-None_fwd-eager_bwd.pickle"
 # Null or empty in the runs below: they need a signal, a failure, a rename, a knob as a lever, a sweep of ranks, a package.
 SELDOM = """
-Against.need Against.remarks Baseline.failure BatchOrder.device_bytes BatchOrder.largest_batch
+Against.need Against.remarks Answer.tried Baseline.failure BatchOrder.device_bytes BatchOrder.largest_batch
 BatchOrder.peak_allocated_bytes BatchOrder.peak_step BatchOrder.ran_out BatchOrder.seed Beyond.allocated_bytes
 Beyond.cause Beyond.failure Beyond.need Beyond.phase Beyond.raised_by Beyond.step ChangedLine.was ChangedModule.was
 ChangedTensor.was Decided.library_file Decided.library_line Difference.notes Difference.renamed Evidence.library_file
@@ -46,7 +46,8 @@ Evidence.library_line Explanation.answers Fewest.gpu Fewest.is_assumed Fewest.ot
 FitAnswer.unfinished FitAnswer.unknown_places Largest.failure Lever.name Lever.parts Lever.value LibraryLine.bytes
 LibraryLine.count LibraryLine.function LibraryLine.library_file LibraryLine.library_line Line.library MostNeeded.failure
 Place.library_file Place.library_line Point.failure Report.beyond Report.unattributed Report.unfinished Shortage.remedy
-SweepAnswer.fewest SweepAnswer.notes SweepAnswer.unfinished SweepAnswer.unknown_places Unattributed.bytes Unattributed.why
+SweepAnswer.fewest SweepAnswer.notes SweepAnswer.unfinished SweepAnswer.unknown_places Tried.after_allocated_bytes
+Tried.after_reserved_bytes Tried.before_allocated_bytes Tried.before_reserved_bytes Unattributed.bytes Unattributed.why
 Unfinished.after_seconds Unfinished.reason Unfinished.signal Whole.orders Whole.refused Whole.unseen Whole.why
 Workspace.calls Workspace.largest_bytes
 """

@@ -49,6 +49,24 @@ SAVES = START + EPOCHS + """
     del copy
 """
 
+# Only the evaluation reads what nobody knows: which of 60,000 rows it keeps.
+KEEPS = START + """
+large = torch.empty(1 << 28, device="cuda")
+del large
+sums = []
+model[0].weight.register_post_accumulate_grad_hook(lambda p: sums.append(p.grad.sum()))
+""" + EPOCHS + """
+    which = sums[-1] * torch.arange(60000, device="cuda") > 0
+    rows = torch.arange(60000, device="cuda")[which]
+    wide = torch.empty(len(rows), 20000, device="cuda")
+    print("KEPT", len(rows))
+    del wide
+"""
+# What it finds is printed alone.
+COUNTS = KEEPS.replace("wide = torch.empty(len(rows), 20000", "wide = torch.empty(10, 20000")
+
+KEPT_LINE = next(number for number, line in enumerate(KEEPS.split("\n"), 1) if "[which]" in line)
+
 EVERY_50 = START + """
 loader = DataLoader(TensorDataset(torch.zeros(70 * 64, 512)), batch_size=64)
 for step, (rows,) in enumerate(loader):
@@ -265,6 +283,24 @@ def test_a_script_finds_what_it_wrote(fathom, tmp_path):
     report, done = fathom(*words, flags=("--gpu", "rtx3090"), env=ON, cwd=tmp_path)
     assert report["whole"]["came"] == "through" and report["whole"]["has_ended"], (report["whole"], done.stderr)
     assert everything(tmp_path) == before
+
+
+def test_what_an_evaluation_reads_that_nobody_knows_counts(fathom, tmp_path):
+    """The plain run did not come to it, and with the least the evaluation needs less than that run."""
+    words = written(tmp_path, KEEPS)
+    report, _ = fathom(*words, flags=("--gpu", "rtx3090"), env=ON, cwd=tmp_path, timeout=300)
+    assert [row["line"] for row in report["decisions"]] == [KEPT_LINE]
+    assert report["most"]["device_bytes"] > 60000 * 80000
+    head = report["headline"]
+    assert re.search(r"^FITS  .*needs between 1.27 GiB and 5.74 GiB of .*, by what `__getitem__` at", head), head
+    report, _ = fathom(*words, flags=("--memory", "3GiB"), env=ON, cwd=tmp_path, timeout=300)
+    assert report["headline"].startswith("DEPENDS  ") and report["verdict"] == "fits_if", report["headline"]
+
+
+def test_what_an_evaluation_prints_moves_nothing(fathom, tmp_path):
+    report, _ = fathom(*written(tmp_path, COUNTS), flags=("--gpu", "rtx3090"), env=ON, cwd=tmp_path, timeout=300)
+    assert report["most"]["fits"] and "between" not in report["headline"], report["headline"]
+    assert report["headline"].startswith("FITS  ") and report["decisions"] != []
 
 
 def test_a_short_run_that_fails_leaves_the_plain_answer(fathom, tmp_path):

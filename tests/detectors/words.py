@@ -17,6 +17,88 @@ MIB = 1 << 20
 WORDS = 16384
 
 
+# -- formulas in Python -------------------------------------------------------------------------------
+
+
+class NewGELU(nn.Module):
+    """As in many models: the tanh approximation, step by step."""
+
+    def forward(self, x):
+        return 0.5 * x * (1 + torch.tanh(0.797885 * (x + 0.044715 * torch.pow(x, 3))))  # HERE
+
+
+class RMSNorm(nn.Module):
+    """As in many language models: in float32, and back."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        wide = x.to(torch.float32)
+        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return self.weight * wide.to(x.dtype)
+
+
+def between(make):
+    return nn.Sequential(*(part for _ in range(4) for part in (nn.Linear(512, 512), make()))).cuda()
+
+
+@fires("written-in-python", "NewGELU is written in Python", {"fused-function": "numerically equal"})
+def a_gelu_in_python():
+    train(between(NewGELU), randn(16384, 512))
+
+
+@fires("written-in-python", "RMSNorm is written in Python: 2 tensors", {"fused-function": "numerically equal"})
+def a_norm_in_python():
+    train(between(lambda: RMSNorm(512)).bfloat16(), randn(32768, 512, dtype=torch.bfloat16))
+
+
+@spares("written-in-python")
+def functions_that_are_fused():
+    train(between(lambda: nn.Sequential(nn.GELU(approximate="tanh"), nn.RMSNorm(512))), randn(16384, 512))
+
+
+class Normalised(nn.Module):
+    """It is called like a norm, and computes once."""
+
+    def forward(self, x):
+        return F.silu(x) * 2
+
+
+@spares("written-in-python")
+def a_module_that_is_only_called_like_a_norm():
+    train(between(Normalised), randn(16384, 512))
+
+
+class GradientsInForward(torch.autograd.Function):
+    """As Liger's: the gradient of the head is made in the forward pass, and becomes the parameter's."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        gradient = torch.zeros_like(weight)
+        for chunk in x.chunk(8):
+            logits = chunk @ weight.t()
+            gradient += logits.t() @ chunk
+        ctx.save_for_backward(gradient, torch.zeros_like(x))
+        return x.sum()
+
+    @staticmethod
+    def backward(ctx, above):
+        gradient, of_input = ctx.saved_tensors
+        return of_input * above, gradient
+
+
+@spares("gradients-in-forward")
+def a_gradient_that_this_forward_pass_makes():
+    body, head = nn.Linear(512, 512).cuda(), nn.Parameter(randn(WORDS, 512))
+    optimizer = torch.optim.SGD([*body.parameters(), head], lr=0.1)
+    for _ in range(3):
+        GradientsInForward.apply(body(randn(4096, 512)), head).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 # -- names that deceive -------------------------------------------------------------------------------
 
 

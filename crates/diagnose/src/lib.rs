@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 
 use anatomy::Anatomy;
 
-pub use ask::{Answer, Effect, ask};
+pub use ask::{About, Answer, Effect, Try, ask};
 pub use finding::{Evidence, Finding, Whole};
 pub use label::Label;
 pub use remedies::Remedy;

@@ -79,6 +79,8 @@ const WHOLE: [(&str, Role); 3] = [("mm", Role::Linear), ("to", Role::Copy), ("ty
 
 /// The role of an operator such as `conv2d`, or of a node such as `ConvolutionBackward0`.
 pub(crate) fn role(name: &str) -> Role {
+    // Of several that the compiler has fused, the one that says most.
+    let name = name.split(" (").next().unwrap_or_default();
     let plain: String =
         name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect();
     let plain = plain.trim_end_matches(|c: char| c.is_ascii_digit());

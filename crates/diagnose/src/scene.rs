@@ -8,6 +8,9 @@ use recording::{Category, Phase};
 use crate::finding::Finding;
 use crate::roles::{Role, role};
 
+/// The node of what torch's compiler has made of a part of the model.
+const COMPILED: &str = "CompiledFunction";
+
 /// Of one screen: 1 %.
 const LEAST: u64 = 10;
 
@@ -33,6 +36,12 @@ pub(crate) struct User<'a> {
     pub(crate) field: &'a str,
     /// Path of the module of the forward pass; empty if not known.
     pub(crate) module: &'a str,
+}
+
+impl User<'_> {
+    fn is_compiled(&self) -> bool {
+        self.node.starts_with(COMPILED)
+    }
 }
 
 /// Everything at one moment.
@@ -98,6 +107,12 @@ impl<'a> Scene<'a> {
         has(Phase::Inference) && !has(Phase::Backward)
     }
 
+    /// Whether the forward pass that runs made it.
+    pub(crate) fn is_of_this_forward(&self, thing: &Thing<'_>) -> bool {
+        let born = thing.tensor.born;
+        born.phase == Some(Phase::Forward) && born.step == self.at.when.step
+    }
+
     /// Is it enough for a finding?
     pub(crate) fn is_worth(&self, bytes: u64) -> bool {
         u128::from(self.total) * u128::from(self.least) <= u128::from(bytes) * 1000 && bytes != 0
@@ -150,12 +165,22 @@ impl<'a> Thing<'a> {
 
     /// What autograd keeps it for, the first of them; for a temporary what made it.
     pub(crate) fn kept_for(&self) -> Role {
-        self.users.first().map_or_else(|| self.made_by(), |user| role(user.node))
+        self.users.first().map_or_else(|| self.made_by(), |user| self.role_of(user))
     }
 
     /// Does autograd keep it for a node of this role?
     pub(crate) fn is_kept_for(&self, wanted: Role) -> bool {
-        self.users.iter().any(|user| role(user.node) == wanted)
+        self.users.iter().any(|user| self.role_of(user) == wanted)
+    }
+
+    /// A compiled function keeps it as a whole: what made it says what for.
+    fn role_of(&self, user: &User<'_>) -> Role {
+        if user.is_compiled() { self.made_by() } else { role(user.node) }
+    }
+
+    /// Is it kept for what torch's compiler has made of a part of the model, and for nothing else?
+    pub(crate) fn is_kept_by_compiled(&self) -> bool {
+        !self.users.is_empty() && self.users.iter().all(User::is_compiled)
     }
 
     /// Its shape; empty if not known.

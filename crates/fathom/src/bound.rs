@@ -137,7 +137,7 @@ impl Tries {
 }
 
 /// Whether two decisions are those of one place. A warm process calls a file as the command does, a cold one by its path.
-fn is_there(one: &Decision, other: &Decision) -> bool {
+pub(crate) fn is_there(one: &Decision, other: &Decision) -> bool {
     let is_same_file = |one: &str, other: &str| {
         let [short, long] = if one.len() < other.len() { [one, other] } else { [other, one] };
         long.strip_suffix(short).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
@@ -187,7 +187,7 @@ fn beside(
 }
 
 /// The larger of two, and the worse.
-fn together(one: Most, other: Most) -> Most {
+pub(crate) fn together(one: Most, other: Most) -> Most {
     Most {
         is_same: one.is_same && other.is_same,
         device_bytes: one.device_bytes.max(other.device_bytes),

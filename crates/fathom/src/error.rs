@@ -15,6 +15,13 @@ pub(crate) fn text(error: &anyhow::Error) -> String {
     text
 }
 
+/// The same without colours, for who is no terminal.
+pub(crate) fn plain(error: &anyhow::Error) -> String {
+    let (message, hint) = Hinted::words(error);
+    let hint = hint.map_or(String::new(), |hint| format!("\n\nhint: {hint}"));
+    format!("error: {message}{hint}")
+}
+
 /// Of an argument that is no text: file names may be, and a report could not hold one.
 pub(crate) fn no_text() -> anyhow::Error {
     Hinted::error(

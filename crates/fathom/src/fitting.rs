@@ -1,6 +1,6 @@
 //! Tries plans of levers on the phantom: the other side of `fit::plan::Bench`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
@@ -47,11 +47,15 @@ pub(crate) struct Fitting {
     counts: Option<Flops>,
     /// What levers said that are only text.
     texts: Vec<Fact>,
+    /// Plans that were tried, since one search may follow another.
+    tried: HashMap<Vec<Lever>, Tried>,
+    looks: HashMap<(Vec<Lever>, Vec<Lever>), Look>,
 }
 
 impl Fitting {
     pub(crate) fn new(runner: OnPhantom, knobs: Vec<Knob>, card: gpus::Card) -> Fitting {
-        Fitting { runner, knobs, card, counts: None, texts: Vec::new() }
+        let (tried, looks) = (HashMap::new(), HashMap::new());
+        Fitting { runner, knobs, card, counts: None, texts: Vec::new(), tried, looks }
     }
 
     fn wanted(&self, plan: &[Lever], is_limited: bool, record: bool) -> Result<Wanted> {
@@ -121,15 +125,23 @@ impl Bench for Fitting {
     type Error = anyhow::Error;
 
     fn try_all(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Tried>> {
-        self.runner.expect(plans.len());
+        let new: Vec<&Vec<Lever>> =
+            plans.iter().filter(|plan| !self.tried.contains_key(*plan)).collect();
+        self.runner.expect(new.len());
         let wanted =
-            plans.iter().map(|plan| self.wanted(plan, false, false)).collect::<Result<_>>()?;
+            new.iter().map(|plan| self.wanted(plan, false, false)).collect::<Result<_>>()?;
         let answers = self.runner.answer_each(wanted)?;
-        let tried = |((job, measured), plan): ((Job, Measured), &Vec<Lever>)| {
+        let mut not_run = Tried { measured: Measured::not_run(), facts: Vec::new() };
+        for (plan, (job, measured)) in new.into_iter().zip(answers) {
             let said = facts(&job).into_iter().chain(self.as_text(plan).cloned());
-            Tried { measured, facts: said.collect() }
-        };
-        Ok(answers.into_iter().zip(plans).map(tried).collect())
+            let tried = Tried { measured, facts: said.collect() };
+            match tried.measured.outcome {
+                fit::Outcome::NotRun => not_run = tried,
+                _ => drop(self.tried.insert(plan.clone(), tried)),
+            }
+        }
+        let of = |plan: &Vec<Lever>| self.tried.get(plan).unwrap_or(&not_run).clone();
+        Ok(plans.iter().map(of).collect())
     }
 
     fn on_card(&mut self, plans: &[Vec<Lever>]) -> Result<Vec<Measured>> {
@@ -165,6 +177,10 @@ impl Bench for Fitting {
     }
 
     fn look(&mut self, plan: &[Lever], asked: &[Lever]) -> Result<Look> {
+        let key = (plan.to_vec(), asked.to_vec());
+        if let Some(known) = self.looks.get(&key) {
+            return Ok(known.clone());
+        }
         let mut wanted = vec![self.wanted(plan, false, true)?];
         wanted.extend(self.counts.is_none().then(|| self.counting()).transpose()?);
         let asking = wanted.len();
@@ -189,7 +205,11 @@ impl Bench for Fitting {
         // Without its recording no checkpoints are planned: whoever reads the answer should know why.
         let lost = run.notes.iter().filter(|note| note.starts_with(outcome::NOT_KNOWN));
         lost.for_each(|note| self.runner.counts.unread(note.clone()));
-        Ok(Look { facts, step: self.step(run), ..seen(run) })
+        let look = Look { facts, step: self.step(run), ..seen(run) };
+        if run.verdict == study::Verdict::Fits {
+            self.looks.insert(key, look.clone());
+        }
+        Ok(look)
     }
 }
 

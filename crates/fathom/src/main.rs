@@ -4,6 +4,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod applied;
+mod asking;
 mod bound;
 mod cache;
 mod card;
@@ -23,6 +24,7 @@ mod installed;
 mod jobs;
 mod launch;
 mod load;
+mod mcp;
 mod need;
 mod oom;
 mod outcome;
@@ -62,7 +64,13 @@ fn main() -> ExitCode {
             confined::become_command(std::env::args_os().skip(2)).map_or(3, |()| 0),
         );
     }
-    let cli = match Cli::try_parse() {
+    let is_of_a_server = std::env::args_os().nth(1).is_some_and(|word| word == mcp::WORD);
+    if is_of_a_server {
+        mcp::follow_the_server();
+    }
+    // That word is not for those who type.
+    let words = std::env::args_os().enumerate().filter(|(at, _)| !is_of_a_server || *at != 1);
+    let cli = match Cli::try_parse_from(words.map(|(_, word)| word)) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::InvalidUtf8 => return refuse(&error::no_text()),
         Err(error) => error.exit(),
@@ -81,6 +89,7 @@ fn main() -> ExitCode {
         Command::Gpus { name } => commands::gpus(name.as_deref()),
         Command::Calibrate { out, python } => commands::calibrate(&python, out.as_deref()),
         Command::Doctor { python } => commands::doctor(&python),
+        Command::Mcp => mcp::serve(),
         Command::Completions { shell } => commands::completions(shell),
         Command::Man => commands::man(),
     };

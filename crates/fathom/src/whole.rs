@@ -129,12 +129,19 @@ pub(crate) fn see(again: &mut Again, run: &mut Run, plain: &Path) -> Result<Opti
         WholeCame::RanOut => true,
         WholeCame::Failed(_) | WholeCame::NotRun(_) => false,
     };
+    let went = matches!(whole.came, WholeCame::Through);
+    if went && bound::is_open(&short, again.settings()) {
+        short.most = again.most(Some(&form), (&short, &folder))?;
+        if short.most.as_ref().is_some_and(|most| most.is_same) {
+            outcome::settle(&mut short);
+        }
+    }
     if !whole.is_reported {
+        if went && !short.decisions.is_empty() {
+            outcome::adopt(run, &short);
+        }
         run.whole = Some(whole);
         return Ok(None);
-    }
-    if bound::is_open(&short, again.settings()) {
-        short.most = again.most(Some(&form), (&short, &folder))?;
     }
     again.shorten(form.up_to_peak(&short));
     (short.budget_bytes, short.whole) = (run.budget_bytes, Some(whole));

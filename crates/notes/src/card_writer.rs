@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use recording::file::Writer;
 use recording::{Category, Event, Mark, OwnerId, Segment, StackId, TextId};
 
-pub use self::owners::{Frame, NewOwner, Outside, Wanted};
+pub use self::owners::{Frame, Made, NewOwner, Outside, Wanted};
 use crate::deferred::Deferred;
 use crate::hash::{Map, Set};
 use crate::note::{Note, What};
@@ -46,6 +46,8 @@ pub struct Batch<'a> {
     pub notes: &'a [Note],
     /// Owners of events that lie outside of functions and nodes, by their index.
     pub outside: Map<usize, OwnerId>,
+    /// Tensors that are known by the line that allocates them, by the indices of their events.
+    pub forms: Map<usize, String>,
     /// Work areas of libraries, by part and address.
     pub workspaces: Option<&'a WorkAreas>,
     /// Parts in which events of streams were recorded, and in which they were done; `None` if nobody knows.
@@ -126,6 +128,10 @@ impl<W: Write> CardWriter<W> {
                 self.fresh.insert(address, size);
                 // Of threads, each has a serial number: the largest so far says when this is.
                 state.notes.allocate(address, self.position);
+                if let Some(form) = batch.forms.get(&index) {
+                    let what = self.file.text(form);
+                    self.file.event(&Event::Mark(Mark::Tensor { address, what }));
+                }
                 self.known_at_once(state, batch, serial, (address, size));
             }
             Event::OutOfMemory { .. } => {

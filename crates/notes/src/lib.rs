@@ -23,7 +23,7 @@ mod state;
 pub mod text_table;
 mod work_areas;
 
-pub use card_writer::{Batch, CardWriter, Entry, Frame, NewOwner, Outside, Wanted};
+pub use card_writer::{Batch, CardWriter, Entry, Frame, Made, NewOwner, Outside, Wanted};
 pub use hash::{Map, Set};
 pub use state::{Area, Casts, Function, State};
 pub use work_areas::{WorkArea, WorkAreas};

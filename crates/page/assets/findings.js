@@ -66,13 +66,13 @@ export function showFindings(report, state) {
   byId("findings").hidden = !findings.length;
   refill(
     byId("findings-list"),
-    findings.map((finding, index) => findingArticle(finding, index === 0, state)),
+    findings.map((finding) => findingArticle(finding, state)),
   );
 }
 
-// One line each; the first is the largest cause, and open.
-/** @param {Finding} finding @param {boolean} isOpen @param {State} state */
-function findingArticle(finding, isOpen, state) {
+// Title and bytes, the largest first; evidence and remedies unfold.
+/** @param {Finding} finding @param {State} state */
+function findingArticle(finding, state) {
   const evidence = [finding.evidence ?? []].flat().map((piece) => {
     const mark = evidenceMark(piece);
     return make(
@@ -104,7 +104,7 @@ function findingArticle(finding, isOpen, state) {
     .join(" ");
   return make(
     "details",
-    { class: "finding", "data-finding": finding.id, open: isOpen },
+    { class: "finding", "data-finding": finding.id },
     make("summary", {}, make("h3", {}, finding.title ?? finding.id, size)),
     finding.explanation ? make("p", {}, valueText(finding.explanation)) : "",
     grows ? make("p", { class: "note" }, grows) : "",

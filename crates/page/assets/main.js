@@ -197,7 +197,7 @@ class Page {
     this.story = story;
     this.keepInside(story);
     this.showWhatIsKnown(report);
-    this.timeline.show(story, this.limit);
+    this.timeline.show(story, this.limit, report.out_of_memory?.tried_bytes ?? 0);
     showLegend(story, this.state);
     showRange(story, this.state);
     this.momentView.show(story, report);
@@ -213,9 +213,15 @@ class Page {
     return this.stories[number];
   }
 
-  // Where nothing has a name, lines tell more than categories; an address that says otherwise is obeyed.
+  // Where activations lead, modules tell more than categories; where nothing has a name, lines do. An address
+  // that says otherwise is obeyed.
   /** @param {AnyReport} report */
   showWhatIsKnown(report) {
+    if (!location.hash && leads(report, "activations") && (report.modules ?? []).some((module) => module.path)) {
+      this.state.now.by = "module";
+      this.timelineControls();
+      return;
+    }
     const unknown = (report.categories ?? []).find((row) => row.name === "unknown");
     if (location.hash || !report.peak || !unknown || unknown.bytes * 2 < report.peak.allocated_bytes) return;
     this.state.now.by = "line";
@@ -233,6 +239,13 @@ class Page {
     if (!isTick(now.moment)) now.moment = null;
     if (!isTick(now.rangeFrom) || !isTick(now.rangeTo)) now.rangeFrom = now.rangeTo = null;
   }
+}
+
+// Whether no category has more.
+/** @param {AnyReport} report @param {string} name */
+function leads(report, name) {
+  const rows = (report.categories ?? []).toSorted((a, b) => b.bytes - a.bytes);
+  return rows[0]?.name === name;
 }
 
 // What PyTorch can have of the card; 0 without a card.
@@ -263,6 +276,7 @@ export async function main() {
   showSweeps(page.contents.documents);
   byId("summary").hidden = !page.contents.items.length;
   byId("tables").hidden = !page.contents.items.length;
+  byId("facts-section").hidden = !page.contents.items.length;
   for (const id of STORY_SECTIONS) byId(id).hidden = !page.contents.items.length;
   try {
     await page.show();

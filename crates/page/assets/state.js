@@ -142,6 +142,7 @@ export class State {
   write() {
     const hash = toHash(this.now);
     if (hash === location.hash.replace(/^#/, "")) return;
-    history.replaceState(null, "", hash ? "#" + hash : location.href.split("#")[0]);
+    // Whole addresses: in a frame of the viewer, relative ones are those of the viewer.
+    history.replaceState(null, "", location.href.split("#")[0] + (hash ? "#" + hash : ""));
   }
 }

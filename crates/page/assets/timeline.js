@@ -8,6 +8,7 @@ import { drawAxes, drawBands, drawLimit, drawReserved, drawSteps, haloText, Scal
 import { drawBlocks, drawLife } from "./blocks.js";
 import { drawPhases } from "./phases.js";
 import { markedKinds } from "./details.js";
+import { drawGhost, ghostOf } from "./refusal.js";
 
 /** @import { Cells } from "./bands.js" */
 /** @import { Theme } from "./colours.js" */
@@ -48,6 +49,9 @@ export class Timeline {
     /** @type {Marked | null} */
     this.marked = null;
     this.limit = 0;
+    // The request that failed; null if none did.
+    /** @type {import("./refusal.js").Ghost | null} */
+    this.ghost = null;
     this.hovered = -1;
     this.isMoving = false;
     this.resting = 0;
@@ -56,10 +60,11 @@ export class Timeline {
   }
 
   // Another story; the limit is 0 if there is none.
-  /** @param {Story} story @param {number} limit */
-  show(story, limit) {
+  /** @param {Story} story @param {number} limit @param {number} tried */
+  show(story, limit, tried) {
     this.story = story;
     this.limit = limit;
+    this.ghost = ghostOf(story, tried);
     this.marked = null;
     this.hovered = -1;
     this.repaint();
@@ -87,7 +92,8 @@ export class Timeline {
 
   /** @param {Story} story */
   top(story) {
-    const peak = Math.max(story.reservedAt(story.header.reserved_peak_tick), story.peakBytes(), 1);
+    const refused = this.ghost ? this.ghost.from + this.ghost.bytes : 0;
+    const peak = Math.max(story.reservedAt(story.header.reserved_peak_tick), story.peakBytes(), refused, 1);
     const { limit } = this;
     if (this.state.now.scale === "limit" && limit) return Math.max(peak, limit) * 1.06;
     // A limit that is near belongs into the picture.
@@ -99,7 +105,7 @@ export class Timeline {
     if (!story) return;
     const begun = performance.now();
     const { by } = this.state.now;
-    const { context, width, height } = fitCanvas(this.canvas, globalThis.innerWidth < 620 ? 300 : 350);
+    const { context, width, height } = fitCanvas(this.canvas, heightOf());
     const [from, to] = this.window();
     const scale = (this.scale = new Scale(width, height, from, to, this.top(story)));
     const cells = (this.cells = cellsOf(story, by, from, to, scale.plotWidth));
@@ -111,6 +117,7 @@ export class Timeline {
     this.drawDetail(picture);
     drawReserved(context, scale, story, theme.ink);
     drawPhases(picture);
+    if (this.ghost) drawGhost(picture, this.ghost);
     if (this.limit) drawLimit(context, scale, this.limit, theme);
     this.drawMark(picture);
     this.drawChosen(picture);
@@ -257,4 +264,10 @@ function hatch(context, colour) {
   inner.stroke();
   stripes = { colour, pattern: context.createPattern(tile, "repeat") };
   return stripes.pattern;
+}
+
+// On a desk the timeline and what stands above it are one screen.
+function heightOf() {
+  const { innerWidth, innerHeight } = globalThis;
+  return innerWidth < 620 ? 300 : Math.min(350, Math.max(220, innerHeight - 540));
 }

@@ -7,7 +7,7 @@ use crate::digest::sha256_base64;
 
 /// The scripts in the order in which they need each other. Each is an ES module of its own for its
 /// tests; in a page they are one.
-const SCRIPTS: &[&str] = &[
+pub(crate) const SCRIPTS: &[&str] = &[
     include_str!("../assets/format.js"),
     include_str!("../assets/dom.js"),
     include_str!("../assets/unpack.js"),
@@ -20,6 +20,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../assets/curve.js"),
     include_str!("../assets/blocks.js"),
     include_str!("../assets/phases.js"),
+    include_str!("../assets/refusal.js"),
     include_str!("../assets/timeline.js"),
     include_str!("../assets/legend.js"),
     include_str!("../assets/gestures.js"),

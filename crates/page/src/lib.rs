@@ -29,4 +29,4 @@ mod viewer;
 
 pub use html::{Bundle, Item, render};
 pub use story::Story;
-pub use viewer::viewer;
+pub use viewer::{is_of_this_build, viewer};

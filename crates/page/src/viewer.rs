@@ -46,6 +46,16 @@ pub fn viewer(wasm: &[u8]) -> String {
     page
 }
 
+/// Whether an analysis makes the pages that this program allows: one of another build may hold another script or
+/// style, which the policy would refuse.
+pub fn is_of_this_build(wasm: &[u8]) -> bool {
+    let holds = |text: &str| {
+        let text = text.as_bytes();
+        wasm.windows(text.len()).any(|window| window == text)
+    };
+    html::SCRIPTS.iter().all(|script| holds(script)) && holds(html::STYLE)
+}
+
 fn deflated(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     // Memory takes whatever is written.
@@ -73,6 +83,13 @@ mod tests {
             let own = page.split(directive).nth(1).unwrap().split(';').next().unwrap();
             assert!(own.contains(digest), "{directive}: the viewer does not allow its own pages");
         }
+    }
+
+    #[test]
+    fn an_analysis_of_another_build_is_known() {
+        let own = [html::SCRIPTS.concat(), html::STYLE.to_owned()].concat();
+        assert!(is_of_this_build(own.as_bytes()));
+        assert!(!is_of_this_build(own.replace("--paper:", "--other:").as_bytes()));
     }
 
     #[test]

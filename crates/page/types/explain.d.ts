@@ -228,8 +228,17 @@ export interface Answer {
   question: string;
   effect: string;
   at_most_bytes: number | null;
+  known: string;
+  tried: Tried | null;
   label: string | null;
   why: string;
+}
+
+export interface Tried {
+  before_allocated_bytes: number;
+  after_allocated_bytes: number;
+  before_reserved_bytes: number;
+  after_reserved_bytes: number;
 }
 
 export interface Fragments {

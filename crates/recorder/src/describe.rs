@@ -53,7 +53,7 @@ impl NoteTaker {
     }
 
     /// A frame with the text of its line; `None` if it is ours.
-    fn frame(&self, file: String, function: String, line: u32) -> Option<Frame> {
+    pub(crate) fn frame(&self, file: String, function: String, line: u32) -> Option<Frame> {
         let mut sources = lock(&self.sources);
         if sources.is_ours(&file) {
             return None;

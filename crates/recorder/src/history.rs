@@ -73,6 +73,10 @@ impl NoteTaker {
 
     /// Allocations carry Python's frames from now on, or do not; answers `false` if that is so already, or not ours to say.
     pub(crate) fn set_frames(&self, py: Python<'_>, is_on: bool) -> PyResult<bool> {
+        // What made code allocates is known by its line alone.
+        if !is_on && self.compiled.is_there() {
+            return Ok(false);
+        }
         let mut history = lock(&self.history);
         if history.is_quiet != is_on {
             return Ok(false);

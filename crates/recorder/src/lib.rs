@@ -9,6 +9,7 @@ mod attribute;
 mod border;
 mod c_functions;
 mod calls;
+mod compiled;
 mod confine;
 mod describe;
 mod entry;

@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple};
 
 use crate::border::Party;
 use crate::calls::Outside;
+use crate::compiled::Compiled;
 use crate::graph::FieldsOfTypes;
 use crate::hash::Map;
 use crate::history::History;
@@ -65,6 +66,7 @@ pub(crate) struct NoteTaker {
     /// Code objects of all stacks.
     pub(crate) codes: Codes,
     pub(crate) modules: Modules,
+    pub(crate) compiled: Compiled,
     pub(crate) sources: Mutex<Sources>,
     /// Functions and backward passes that all threads are in.
     pub(crate) calls: AtomicIsize,
@@ -261,6 +263,7 @@ impl NoteTaker {
             writers: Mutex::default(),
             codes: Codes::default(),
             modules,
+            compiled: Compiled::default(),
             sources: Mutex::new(Sources::new(file_owner.get())),
             calls: AtomicIsize::new(0),
             backwards: AtomicIsize::new(0),

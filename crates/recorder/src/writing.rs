@@ -61,10 +61,14 @@ impl NoteTaker {
             writer.add_module(&path, &class);
         }
         let wanted = self.quietly(|state| writer.look(state, &entries));
+        let mut outside = self.describe(py, writer, &wanted, &history)?;
+        let compiled = self.of_compiled(py, writer, &history, &entries)?;
+        outside.extend(compiled.owners);
         let batch = Batch {
             entries: &entries,
             notes: &cut.notes,
-            outside: self.describe(py, writer, &wanted, &history)?,
+            outside,
+            forms: compiled.forms,
             workspaces: Some(&cut.workspaces),
             waits: cut.waits.as_deref(),
             parameters: parameters(cut.names, &wanted.parameters)?,

@@ -11,7 +11,12 @@ pub(crate) fn rows(run: &Run) -> Vec<String> {
     let mut rows = vec![came(whole)];
     rows.extend(unseen(whole));
     rows.extend(orders(whole));
-    rows.extend(whole.batches.iter().filter_map(sizes));
+    // An evaluation makes its loader anew each time.
+    for row in whole.batches.iter().filter_map(sizes) {
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
     if 0 < run.unseen_bytes() {
         rows.extend(whole.batches.iter().filter_map(grows));
     }

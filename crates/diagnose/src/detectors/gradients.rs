@@ -10,7 +10,9 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     if !matches!(scene.phase(), Some(Phase::Forward | Phase::Evaluation)) {
         return Vec::new();
     }
-    let members = claims.free(scene, |thing| thing.is(Category::Gradients));
+    // A loss may make gradients in its forward pass: these are of no earlier batch.
+    let members = claims
+        .free(scene, |thing| thing.is(Category::Gradients) && !scene.is_of_this_forward(thing));
     let now = scene.at.when.step;
     let of_this_step = members.iter().filter(|index| scene.things[**index].tensor.born.step == now);
     let is_accumulation = members.len() < 2 * of_this_step.count();

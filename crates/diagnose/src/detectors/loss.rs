@@ -23,17 +23,24 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let things = || anchors.iter().map(|index| &scene.things[*index]);
     let classes: BTreeSet<u64> = things().filter_map(classes).collect();
     let modules: BTreeSet<&str> = things().map(Thing::module).collect();
+    let sizes: BTreeSet<Option<u64>> = things().map(Thing::elements).collect();
+    // Who keeps what a compiled function needs is not known: it is as large as what is known.
+    let is_free = |thing: &Thing<'_>| match thing.is_kept_by_compiled() {
+        true => sizes.contains(&thing.elements()),
+        false => !is_kept_for_a_layer(thing),
+    };
     let members = claims.free(scene, |thing| {
         is_of_loss(thing)
             || (thing.is_of_a_pass()
                 && is_wide(thing, &classes)
-                && !is_kept_for_a_layer(thing)
+                && is_free(thing)
                 && (modules.contains(thing.module()) || is_of_a_head(thing)))
     });
     let members = claims.with_shapeless(scene, members);
     let Some(vocabulary) = classes.last() else { return Vec::new() };
     let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
-    let largest = &scene.things[members[0]];
+    let with_shape = members.iter().find(|index| !scene.things[**index].tensor.dtype.is_empty());
+    let largest = &scene.things[*with_shape.unwrap_or(&members[0])];
     let wide =
         members.iter().filter(|index| scene.things[**index].tensor.dtype == "float32").count();
     vec![Finding {

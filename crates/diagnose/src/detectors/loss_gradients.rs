@@ -20,6 +20,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         .filter(|shape| matches!(shape, [classes, _] if VOCABULARY <= *classes))
         .collect();
     let is_head = |thing: &Thing<'_>| heads.contains(thing.shape());
+    let is_sum = |thing: &Thing<'_>| is_begun(scene, thing);
     let anchors = claims.free(scene, |thing| is_head(thing) && (is_saved(thing) || is_sum(thing)));
     let members = claims.free(scene, |thing| is_saved(thing) || (is_head(thing) && is_sum(thing)));
     if anchors.is_empty() {
@@ -59,9 +60,10 @@ pub(super) fn is_fused_loss(node: &str) -> bool {
         && (name.contains("linear") || name.contains("fused") || name.contains("chunk"))
 }
 
-/// Begun with zeros in a forward pass, to be added to.
-fn is_sum(thing: &Thing<'_>) -> bool {
-    thing.is_of_a_pass()
+/// Begun with zeros in a forward pass, to be added to; it may become the parameter's gradient.
+fn is_begun(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
+    let is_gradient = thing.is(Category::Gradients) && scene.is_of_this_forward(thing);
+    (thing.is_of_a_pass() || is_gradient)
         && thing.tensor.origin.node.is_empty()
         && matches!(thing.operator(), "zeros_like" | "zeros" | "new_zeros")
 }

@@ -37,6 +37,7 @@ mod unfold;
 mod unused;
 mod upsampled;
 mod workspace;
+mod written_out;
 
 /// A detector: its row is all that is said of it outside of its file.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,7 @@ pub const TABLE: &[Detector] = &[
     counted("attention-matrices", attention::detect, "The result of a softmax over tokens is written out, in a module for attention or multiplied with values later; with scores, masks and gradients of the same size in the same module. It says why no fused kernel was taken."),
     counted("loss-gradients", loss_gradients::detect, "A loss that computes its gradients in chunks in the forward pass, and keeps that of its head."),
     counted("loss-logits", loss::detect, "Logits over 1,000 classes or more, their log-softmax, casts and gradients."),
+    counted("written-in-python", written_out::detect, "A module that is called like an activation function or a norm and computes its formula step by step: autograd keeps two tensors or more of the size of its input, where a fused function keeps one."),
     counted("pairwise", broadcast::detect, "A result of two tensors spread over each other that is four times as large as either, or of `cdist`."),
     counted("upsampled-maps", upsampled::detect, "Interpolated maps that are kept for a convolution."),
     counted("kv-cache", kv_cache::detect, "Keys and values of earlier tokens that inference keeps: in caches of transformers, in tensors of modules that are called so, or joined with those of the next token by `cat`. It says what a token costs, and how long a context the GPU has room for."),

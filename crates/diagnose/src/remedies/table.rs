@@ -186,6 +186,7 @@ pub const TABLE: &[Row] = &[
     by_hand("distributed", Label::NumericallyEqual, "replicas of the model", "DistributedDataParallel, one process a card"),
     by_hand("drop-results", Label::Exact, "results that are kept", "do not ask for results that are not used (output_hidden_states, return_intermediates, use_cache), or `del` them before the backward pass"),
     by_hand("fewer-sequences", Label::Exact, "KV cache, temporaries of inference", "fewer inputs at once: a smaller batch computes the same in more calls"),
+    by_hand("fused-function", Label::NumericallyEqual, "activations", "a fused function: F.gelu(x, approximate=\"tanh\"), F.silu, F.layer_norm, nn.RMSNorm, Liger's kernels, or torch.compile"),
     by_hand("half-weights", Label::ChangesNumerics, "weights of inference", "weights in half precision: model.to(torch.bfloat16), or dtype=torch.bfloat16 where it is loaded"),
     by_hand("indices", Label::Exact, "one-hot vectors", "class indices instead of one-hot vectors: an embedding, or cross_entropy with indices"),
     by_hand("inputs", Label::ChangesFunction, "activations, inputs", "smaller or fewer inputs: resolution, frames, points"),

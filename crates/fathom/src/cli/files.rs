@@ -59,8 +59,8 @@ pub(crate) struct ExplainArguments {
     /// Write it as a memory snapshot, which pytorch.org/memory_viz opens
     #[arg(long, value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
-    /// Ask what a remedy could do to this peak, e.g. `empty_cache`, `checkpoint encoder.blocks`; repeatable
-    #[arg(long, value_name = "REMEDY")]
+    /// Ask about this peak, e.g. `batch 16`, `checkpoint encoder.blocks`, `where does the memory go?`; repeatable
+    #[arg(long, value_name = "QUESTION")]
     pub(crate) ask: Vec<String>,
     #[command(flatten)]
     pub(crate) unfold: UnfoldArguments,

@@ -91,6 +91,8 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, value_name = "PYTHON")]
         python: Vec<String>,
     },
+    /// Serve these commands to coding agents, by the Model Context Protocol on standard input and output
+    Mcp,
     /// Print completions for a shell
     Completions {
         /// The shell

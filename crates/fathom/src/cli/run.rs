@@ -71,8 +71,8 @@ pub(crate) struct RunArguments {
     /// Exit with 1 also if the answer is TIGHT, DEPENDS or NOT MEASURED
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Ask what a remedy could do to this peak, e.g. `empty_cache`, `checkpoint encoder.blocks`; repeatable
-    #[arg(long, value_name = "REMEDY")]
+    /// Ask about this peak, e.g. `batch 16`, `checkpoint encoder.blocks`, `where does the memory go?`; repeatable
+    #[arg(long, value_name = "QUESTION")]
     pub(crate) ask: Vec<String>,
     #[command(flatten)]
     pub(crate) world: WorldArguments,

@@ -63,7 +63,8 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
         }
         let Study { anatomy, findings, .. } = &explanation.study;
         let asked = arguments.ask.iter();
-        explanation.answers = asked.map(|ask| diagnose::ask(anatomy, findings, ask)).collect();
+        let about = diagnose::About { anatomy, findings, command: &[] };
+        explanation.answers = asked.map(|ask| diagnose::ask(&about, ask)).collect();
         show(&explanation, arguments, &mut outputs);
     }
     if texts.is_empty() && is_any_recorded {

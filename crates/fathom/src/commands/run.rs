@@ -10,6 +10,7 @@ use report::check::Check;
 use study::{Judgement, Run, Verdict};
 
 use super::cards;
+use crate::asking;
 use crate::bound;
 use crate::ci;
 use crate::cli::{CardArguments, RunArguments};
@@ -45,13 +46,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
             screen::say(&format!("fathom: {key} = {value} ({origin})"));
         }
     }
-    let Seen { mut run, files, folder, _again } =
+    let Seen { mut run, files, ran, folder, _again } =
         see(&arguments.command, &settings, world.as_ref(), arguments.out.as_deref())?;
     run.keep_cards_that_are_certain();
-    if let Some(anatomy) = run.anatomy() {
-        let asked = arguments.ask.iter();
-        run.answers = asked.map(|ask| diagnose::ask(anatomy, run.findings(), ask)).collect();
-    }
+    let may_try = world.is_none() && settings.verify != Verify::Off;
+    asking::answer(&mut run, arguments, &settings, may_try.then_some(ran));
     gate.judge(&mut run);
     run.next = next(arguments, &run);
     if let RunFolder::Kept(kept) = &folder {
@@ -75,6 +74,8 @@ pub(super) struct Seen {
     pub(super) run: Run,
     /// The folder of the files of the run that is reported.
     pub(super) files: PathBuf,
+    /// When the first run was.
+    ran: Window,
     folder: RunFolder,
     /// More runs of the same, with their files, which stay until the report.
     _again: Option<Again>,
@@ -131,7 +132,7 @@ pub(super) fn see(
         }
         None => None,
     };
-    Ok(Seen { run, files, folder, _again })
+    Ok(Seen { run, files, ran, folder, _again })
 }
 
 /// Whether the command is run again.

@@ -21,6 +21,8 @@ use anyhow::Result;
 
 use self::room::Room;
 
+pub(crate) use self::memory::{available, held};
+
 /// How often memory is looked at while jobs run: peaks of a process last until its end, so little is missed.
 const BEAT: Duration = Duration::from_millis(250);
 

@@ -1,13 +1,17 @@
 //! What was decided by values that are not known, or modelled, in sentences.
 
 use contract::files::Process;
-use study::{Decision, Run};
+use study::{Decision, Most, Run};
 
 use super::files::decision;
+use crate::bound;
 use crate::settings::ZERO;
 
 /// Places with a sentence of their own where values that are not known decide something.
 const PLACES: usize = 4;
+
+/// How a note begins that says what a user can do about it.
+const IF_KNOWN: &str = "if you know it:";
 
 /// What was decided by values that are not known, or modelled.
 pub(super) fn add(run: &mut Run, process: &Process) {
@@ -24,11 +28,38 @@ pub(crate) fn settle(run: &mut Run) {
     run.warnings.retain(|warning| !said.contains(warning));
     let hint = can_be_said(run);
     run.notes.retain(|note| Some(note) != hint.as_ref());
-    let Some(first) = run.decisions.first() else { return };
-    let others = and_elsewhere(run.decisions.len());
-    run.notes.push(format!(
+    run.notes.extend(settled(&run.decisions));
+}
+
+fn settled(decisions: &[Decision]) -> Option<String> {
+    let others = and_elsewhere(decisions.len());
+    decisions.first().map(|first| format!(
         "what {first}{others} gives is not known, and did not move the peak where the run was tried again, with other values"
-    ));
+    ))
+}
+
+/// What a shortened training read that is not known counts for the plain run too, which is reported: the evaluation that only
+/// the former came to may need the most of all with other values.
+pub(crate) fn adopt(run: &mut Run, short: &Run) {
+    let is_new = |one: &&Decision| !run.decisions.iter().any(|other| bound::is_there(one, other));
+    let new: Vec<Decision> = short.decisions.iter().filter(is_new).cloned().collect();
+    let is_same = short.most.as_ref().is_some_and(|most| most.is_same);
+    match is_same {
+        true => run.notes.extend(settled(&new)),
+        false => run.warnings.extend(all_decided(&new)),
+    }
+    let had = run.most.take().or_else(|| {
+        // What needs no other values is the same with all.
+        let device_bytes = run.peak.as_ref().map(|peak| peak.device_bytes);
+        let is_certain = run.decisions.is_empty();
+        is_certain.then_some(Most { device_bytes, fits: true, is_same: true, failure: None })
+    });
+    // Without one of them nobody knows the most.
+    run.most = had.zip(short.most.clone()).map(|(one, other)| bound::together(one, other));
+    run.decisions.extend(new);
+    if !is_same && !run.notes.iter().any(|note| note.starts_with(IF_KNOWN)) {
+        run.notes.extend(can_be_said(run));
+    }
 }
 
 /// The places beside the first, which a sentence names.
@@ -88,5 +119,5 @@ fn can_be_said(run: &Run) -> Option<String> {
     let open = run.decisions.iter().filter(|decision| decision.is_open());
     let (file, line) = open.filter_map(|decision| decision.place.as_ref()).next()?;
     let name = file.rsplit('/').next().unwrap_or(file);
-    Some(format!("if you know it: `--assume {name}:{line}=NUMBER` says what is found there"))
+    Some(format!("{IF_KNOWN} `--assume {name}:{line}=NUMBER` says what is found there"))
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use contract::files::Process;
 use study::{Run, Verdict};
 
-pub(crate) use self::decisions::settle;
+pub(crate) use self::decisions::{adopt, settle};
 pub(crate) use self::end::UNFINISHED;
 use self::end::{failure, named, notes_of_end, unfinished};
 use self::files::{Left, Seen};

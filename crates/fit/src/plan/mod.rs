@@ -14,6 +14,7 @@ pub use self::survey::survey;
 
 use std::cmp::Ordering;
 
+pub use self::stages::most_checkpoints;
 use self::tries::Search;
 use crate::checkpoint::Step;
 use crate::lever::{Label, Lever, OFFLOAD};

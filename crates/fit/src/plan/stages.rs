@@ -259,6 +259,13 @@ impl<B: Bench> Search<'_, B> {
     }
 }
 
+/// Checkpoints as many as help: the plan with the lowest peak; `None` if none does.
+pub fn most_checkpoints(step: &Step) -> Option<Lever> {
+    let choices = Planner::new(step).ladder(RUNGS);
+    let lowest = choices.into_iter().filter(|choice| !choice.chosen.is_empty()).last()?;
+    Some(checkpoint(step, &lowest.chosen))
+}
+
 /// These candidates as a lever.
 pub(super) fn checkpoint(step: &Step, chosen: &[usize]) -> Lever {
     Lever::Checkpoint(chosen.iter().map(|&at| step.candidates[at].path.clone()).collect())

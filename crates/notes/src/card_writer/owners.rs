@@ -41,6 +41,19 @@ pub struct Outside {
     pub part: Option<Part>,
 }
 
+/// What a line of code that torch's compiler made stands for.
+#[derive(Clone, Copy, Debug)]
+pub struct Made<'a> {
+    /// The module's number.
+    pub module: u32,
+    /// Where the code was called, if no frame says more.
+    pub stack: StackNumber,
+    /// The operator of the forward pass, or empty.
+    pub operator: &'a str,
+    /// The operator of the backward pass, or empty.
+    pub node: &'a str,
+}
+
 /// A frame, described.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
@@ -131,6 +144,13 @@ impl<W: Write> CardWriter<W> {
         }
         let stack = frames.iter().fold(None, |below, frame| Some(self.on_top(below, frame)));
         self.new_owner(outside.part.unwrap_or_default(), "", "", stack)
+    }
+
+    /// The owner of what code of torch's compiler allocates; `frames` lead to the line that it stands for.
+    pub fn owner_made(&mut self, made: Made<'_>, frames: &[Frame]) -> OwnerId {
+        let stack = frames.iter().fold(None, |below, frame| Some(self.on_top(below, frame)));
+        let part = Part { module: made.module, stack: made.stack, ..Part::default() };
+        self.new_owner(part, made.operator, made.node, stack)
     }
 
     fn on_top(&mut self, caller: Option<StackId>, frame: &Frame) -> StackId {

@@ -3,9 +3,10 @@
 use serde::Serialize;
 use study::Run;
 
+use super::places::arithmetic;
 use super::sentence;
 use crate::bytes;
-use crate::markup::plain;
+use crate::markup::{code, plain};
 use crate::sections::columns::share;
 use crate::terminal::Palette;
 use crate::verdict::verdict;
@@ -23,9 +24,27 @@ pub struct Answer {
     pub cause_bytes: u64,
     /// Of these.
     pub of_bytes: u64,
-    /// `in the backward pass, step 2`
+    /// `in backward, step 2`
     pub when: String,
+    /// Whether the cause is of the moment at which memory ran out, since one request was too large; else of the peak.
+    pub is_of_request: bool,
+    pub refused: Option<Refused>,
     pub gain: Option<Gain>,
+}
+
+/// The request that ended the run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refused {
+    pub bytes: u64,
+    pub free_bytes: Option<u64>,
+    /// `forward, step 1`
+    pub when: String,
+    pub file: String,
+    pub line: u64,
+    pub source: String,
+    /// The tensor that it is, seen in the run without a limit: its type, shape and arithmetic; empty if none is alike.
+    pub tensor: String,
+    pub arithmetic: String,
 }
 
 /// The one change, and what it brings.
@@ -45,16 +64,18 @@ impl Answer {
     /// `run` has the verdict; `whole` is the run that went through, whose peak is taken apart.
     pub fn of(run: &Run, whole: &Run) -> Answer {
         let (_, word, said) = verdict(run, Palette::plain());
-        let cause = whole.findings().iter().find(|finding| finding.counted);
-        let peak = whole.anatomy().map(|anatomy| &anatomy.allocated_peak);
+        let at = Moment::told(run, whole);
+        let cause = at.as_ref().and_then(|at| at.findings.iter().find(|finding| finding.counted));
         Answer {
             judgement: run.judgement().name(),
             word,
             sentence: said,
             cause: cause.map(|finding| finding.title.clone()),
             cause_bytes: cause.map_or(0, |finding| finding.bytes),
-            of_bytes: peak.map_or(0, |peak| peak.allocated),
-            when: peak.map(|peak| moment(&peak.when)).unwrap_or_default(),
+            of_bytes: at.as_ref().map_or(0, |at| at.bytes),
+            when: at.map(|at| at.when).unwrap_or_default(),
+            is_of_request: is_of_request(run),
+            refused: Refused::of(run, whole),
             gain: None,
         }
     }
@@ -65,18 +86,121 @@ impl Answer {
         if let Some(cause) = &self.cause {
             let Answer { cause_bytes, of_bytes, when, .. } = self;
             text += &format!(
-                "**The cause** is {}: {}, {} of the {} that are allocated at the peak{}{when}.\n\n",
+                "**The cause** is {}: {}, {} of the {} that are {}{}{when}.\n\n",
                 plain(cause),
                 bytes::text(*cause_bytes),
                 share(*cause_bytes, *of_bytes),
                 bytes::text(*of_bytes),
+                match self.is_of_request {
+                    true => "allocated or asked for when memory runs out",
+                    false => "allocated at the peak",
+                },
                 if when.is_empty() { "" } else { ", " },
             );
+        }
+        if let Some(refused) = &self.refused {
+            text += &refused.markdown();
         }
         match &self.gain {
             Some(gain) => text + &gain.markdown(),
             None => text,
         }
+    }
+}
+
+/// What a run's causes are of.
+pub(super) struct Moment<'a> {
+    pub(super) findings: &'a [diagnose::Finding],
+    /// What was allocated then; with the request that failed, if one ended the run.
+    pub(super) bytes: u64,
+    pub(super) reserved: u64,
+    pub(super) when: String,
+}
+
+impl<'a> Moment<'a> {
+    /// The moment that explains the answer: one request that no such GPU could meet explains itself; else it is the peak
+    /// of the run that went through. `None` if nothing was recorded.
+    pub(super) fn told(run: &'a Run, whole: &'a Run) -> Option<Moment<'a>> {
+        let is_one = is_of_request(run).then(|| Moment::of(run)).flatten();
+        is_one.or_else(|| Moment::of(whole)).or_else(|| Moment::of(run))
+    }
+
+    fn of(run: &'a Run) -> Option<Moment<'a>> {
+        let anatomy = run.anatomy()?;
+        let ended = anatomy.out_of_memory.as_ref().filter(|_| run.out_of_memory.is_some());
+        let (at, more) = match ended {
+            Some(refused) => (&refused.at, refused.tried_bytes),
+            None => (&anatomy.allocated_peak, 0),
+        };
+        Some(Moment {
+            findings: run.findings(),
+            bytes: at.allocated + more,
+            reserved: at.reserved,
+            when: moment(&at.when),
+        })
+    }
+}
+
+/// Whether one request takes half of the GPU or more.
+pub(super) fn is_of_request(run: &Run) -> bool {
+    let tried = run.out_of_memory.as_ref().map_or(0, |refused| refused.tried_bytes);
+    let has = run.card.as_ref().map_or(u64::MAX, |card| card.memory_bytes);
+    has / 2 <= tried
+}
+
+/// The causes that a document is about, the largest first.
+pub fn causes<'a>(run: &'a Run, whole: &'a Run) -> &'a [diagnose::Finding] {
+    Moment::told(run, whole).map_or(&[], |at| at.findings)
+}
+
+impl Refused {
+    fn of(run: &Run, whole: &Run) -> Option<Refused> {
+        let refused = run.out_of_memory.as_ref()?;
+        let (file, line) = (refused.file.clone().unwrap_or_default(), refused.line.unwrap_or(0));
+        let is_here = |origin: &::anatomy::Origin| {
+            origin.file == file && u64::from(origin.line) == line && !file.is_empty()
+        };
+        let alive = whole.anatomy().into_iter().flat_map(|it| &it.allocated_peak.alike);
+        let mut alike = alive.map(|row| &row.first).filter(|it| is_here(&it.origin));
+        let alike = alike.find(|it| it.bytes == refused.tried_bytes && !it.dtype.is_empty());
+        let lines = whole.anatomy().into_iter().flat_map(|it| &it.allocated_peak.lines);
+        let source = lines
+            .filter(|it| it.file == file && u64::from(it.line) == line)
+            .map(|it| it.source.clone())
+            .next();
+        let sizes = |shape: &[u64]| shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        Some(Refused {
+            bytes: refused.tried_bytes,
+            free_bytes: refused.free_bytes,
+            when: format!("{}, step {}", refused.phase.replace('_', " "), refused.step),
+            file: file.clone(),
+            line,
+            source: source.unwrap_or_default(),
+            tensor: alike
+                .map_or_else(String::new, |it| format!("{}[{}]", it.dtype, sizes(&it.shape))),
+            arithmetic: alike
+                .map_or_else(String::new, |it| arithmetic(&it.dtype, &it.shape, it.bytes)),
+        })
+    }
+
+    fn markdown(&self) -> String {
+        let size = bytes::text(self.bytes);
+        let mut text = format!("**What ended the run** is a request for {size} in {}", self.when);
+        if !self.file.is_empty() {
+            text += &format!(" at {}", code(&format!("{}:{}", self.file, self.line)));
+        }
+        if let Some(free) = self.free_bytes {
+            text += &format!("; the GPU had {} left", bytes::text(free));
+        }
+        text += ".";
+        if !self.source.is_empty() {
+            text += &format!(" The line: {}.", code(&self.source));
+        }
+        if !self.arithmetic.is_empty() {
+            text +=
+                &format!(" The tensor is {}: {} = {size}.", code(&self.tensor), self.arithmetic);
+        }
+        text + "\n\n"
     }
 }
 

@@ -19,7 +19,7 @@ mod why;
 use serde::Serialize;
 
 pub use self::anatomy::{Anatomy, Component};
-pub use self::answer::{Answer, Gain};
+pub use self::answer::{Answer, Gain, Refused, causes};
 pub use self::change::{Change, Sizes};
 pub use self::compared::Compared;
 pub use self::configurations::{Configuration, Edit, Setting};

@@ -5,6 +5,9 @@ use serde::Serialize;
 use crate::bytes;
 use crate::markup::{code, plain, table};
 
+/// Letters of an error that are shown.
+const SHOWN: usize = 120;
+
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Scaling {
     /// Settings that move the peak, the one that moves it most first.
@@ -67,9 +70,12 @@ impl Scaling {
             let named: Vec<String> = self.idle.iter().map(|name| code(name)).collect();
             text += &format!("The peak stays the same with: {}.\n\n", named.join(", "));
         }
-        for (name, why) in &self.failed {
-            text +=
-                &format!("Not varied: {}, since the script failed: {}\n\n", code(name), plain(why));
+        if !self.failed.is_empty() {
+            text += "Not varied, since the script fails with another value:\n\n";
+            for (name, why) in &self.failed {
+                text += &format!("- {}: {}\n", code(name), plain(&begin(why)));
+            }
+            text.push('\n');
         }
         if !self.left_out.is_empty() {
             let named: Vec<String> = self.left_out.iter().map(|name| code(name)).collect();
@@ -145,6 +151,14 @@ fn others(knobs: &[&Knob]) -> String {
             "Other settings, at one value each:\n\n{}",
             table(&["setting", "allocated:", "reserved:", "of it scratch:"], &rows)
         ),
+    }
+}
+
+/// The beginning of an error's text.
+fn begin(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -6,6 +6,7 @@ use recording::Category;
 use serde::Serialize;
 use study::Run;
 
+use super::answer::{Moment, is_of_request};
 use super::places::count;
 use super::sentence;
 use crate::markup::{code, plain, table};
@@ -25,8 +26,12 @@ pub struct Why {
     pub sizes: Vec<Traced>,
     /// What is often blamed and is not the cause.
     pub alibis: Vec<Alibi>,
+    /// What shares are of; with the request that failed, if one ended the run.
     pub allocated_bytes: u64,
     pub reserved_bytes: u64,
+    /// Where one request was too large: the causes of the peak that it would have without a limit.
+    pub unlimited: Vec<Cause>,
+    pub unlimited_bytes: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -64,24 +69,22 @@ pub struct Alibi {
 }
 
 impl Why {
-    pub fn of(run: &Run) -> Option<Why> {
-        let anatomy = run.anatomy()?;
-        let at = &anatomy.allocated_peak;
-        let cause = |finding: &diagnose::Finding| Cause {
-            id: finding.id,
-            title: finding.title.clone(),
-            bytes: finding.bytes,
-            of: finding.of.name(),
-            counted: finding.counted,
-            explanation: finding.explanation.clone(),
-            scales: finding.scales.clone(),
+    /// `whole` is the run without a limit, where `run` ran out of memory.
+    pub fn of(run: &Run, whole: &Run) -> Option<Why> {
+        let peak = &whole.anatomy()?.allocated_peak;
+        let at = Moment::told(run, whole)?;
+        let some = |findings: &[diagnose::Finding]| {
+            findings.iter().take(CAUSES).map(cause).collect::<Vec<Cause>>()
         };
+        let is_of_request = is_of_request(run) && run.anatomy().is_some();
         Some(Why {
-            causes: run.findings().iter().take(CAUSES).map(cause).collect(),
+            causes: some(at.findings),
             sizes: Vec::new(),
-            alibis: alibis(run, at.allocated),
-            allocated_bytes: at.allocated,
+            alibis: alibis(whole, peak.allocated),
+            allocated_bytes: at.bytes,
             reserved_bytes: at.reserved,
+            unlimited: if is_of_request { some(whole.findings()) } else { Vec::new() },
+            unlimited_bytes: peak.allocated,
         })
     }
 
@@ -101,19 +104,15 @@ impl Why {
         text += &self.sizes();
         let whole =
             |of: &str| if of == "reserved" { self.reserved_bytes } else { self.allocated_bytes };
-        if 1 < self.causes.len() {
-            text += "All causes:\n\n";
-            let row = |cause: &Cause| {
-                let title = match cause.counted {
-                    true => plain(&cause.title),
-                    false => format!("{} (of bytes that are counted above)", plain(&cause.title)),
-                };
-                let of = share(cause.bytes, whole(cause.of));
-                vec![title, bytes::text(cause.bytes), format!("{of} of {}", cause.of)]
-            };
-            let rows: Vec<Vec<String>> = self.causes.iter().map(row).collect();
-            text += &table(&["cause", "size:", "share:"], &rows);
-        }
+        let when = match self.unlimited.is_empty() {
+            true => "All causes:",
+            false => "All causes, when memory runs out:",
+        };
+        text += &causes(when, &self.causes, &whole);
+        let of_peak = |of: &str| if of == "reserved" { 0 } else { self.unlimited_bytes };
+        let peak = bytes::text(self.unlimited_bytes);
+        let title = format!("All causes of the peak of {peak} that the run has without a limit:");
+        text += &causes(&title, &self.unlimited, &of_peak);
         if !self.alibis.is_empty() {
             text += "What is **not** the cause:\n\n";
             let row = |alibi: &Alibi| {
@@ -146,6 +145,38 @@ impl Why {
         let rows: Vec<Vec<String>> = self.sizes.iter().map(row).collect();
         let head = ["tensor", "size:", "made of", "measured: what it became"];
         format!("Where its sizes come from, by varying each setting:\n\n{}", table(&head, &rows))
+    }
+}
+
+/// A table of causes with their shares; nothing without causes.
+fn causes(title: &str, rows: &[Cause], whole: &dyn Fn(&str) -> u64) -> String {
+    let row = |cause: &Cause| {
+        let title = match cause.counted {
+            true => plain(&cause.title),
+            false => format!("{} (not part of the sum)", plain(&cause.title)),
+        };
+        let of = match whole(cause.of) {
+            0 => String::new(),
+            whole => format!("{} of {}", share(cause.bytes, whole), cause.of),
+        };
+        vec![title, bytes::text(cause.bytes), of]
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
+    match rows.is_empty() {
+        true => String::new(),
+        false => format!("{title}\n\n{}", table(&["cause", "size:", "share:"], &rows)),
+    }
+}
+
+fn cause(finding: &diagnose::Finding) -> Cause {
+    Cause {
+        id: finding.id,
+        title: finding.title.clone(),
+        bytes: finding.bytes,
+        of: finding.of.name(),
+        counted: finding.counted,
+        explanation: finding.explanation.clone(),
+        scales: finding.scales.clone(),
     }
 }
 

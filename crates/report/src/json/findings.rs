@@ -85,26 +85,58 @@ pub(crate) fn suspects(list: &[diagnose::Suspect]) -> Vec<SuspectRow> {
 #[derive(Serialize)]
 pub(crate) struct AskedRow<'a> {
     question: &'a str,
-    /// `none`, `worse`, `at_most` or `unknown`: of the allocated peak.
+    /// `none`, `worse`, `lowers`, `at_most`, `fact` or `unknown`: of the allocated peak.
     effect: &'static str,
     at_most_bytes: Option<u64>,
+    /// How it is known: `measured` by a trial or in the run itself, `derived` from it, `unknown`.
+    known: &'static str,
+    /// Peaks of a trial, both without a limit of memory.
+    tried: Option<TriedRow>,
     label: Option<&'static str>,
     why: &'a str,
 }
 
+/// The script as it is, and with the change.
+#[derive(Serialize)]
+struct TriedRow {
+    before_allocated_bytes: u64,
+    after_allocated_bytes: u64,
+    before_reserved_bytes: u64,
+    after_reserved_bytes: u64,
+}
+
 pub(crate) fn answers(list: &[diagnose::Answer]) -> Vec<AskedRow<'_>> {
-    let answer = |answer: &'_ diagnose::Answer| -> (&'static str, Option<u64>) {
-        match answer.effect {
-            diagnose::Effect::AtMost(bytes) => (answer.effect.name(), Some(bytes)),
-            effect => (effect.name(), None),
+    list.iter().map(answer).collect()
+}
+
+fn answer(row: &diagnose::Answer) -> AskedRow<'_> {
+    let diagnose::Answer { question, effect, label, why, .. } = row;
+    let (at_most_bytes, tried) = match effect {
+        diagnose::Effect::AtMost(bytes) => (Some(*bytes), None),
+        diagnose::Effect::Measured(change) => (None, Some(TriedRow::of(change))),
+        _ => (None, None),
+    };
+    AskedRow {
+        question,
+        effect: effect.name(),
+        at_most_bytes,
+        known: effect.known(),
+        tried,
+        label: label.map(|label| label.name()),
+        why,
+    }
+}
+
+impl TriedRow {
+    fn of(change: &diagnose::ask::Change) -> TriedRow {
+        let diagnose::ask::Change { before, after } = change;
+        TriedRow {
+            before_allocated_bytes: before.allocated,
+            after_allocated_bytes: after.allocated,
+            before_reserved_bytes: before.reserved,
+            after_reserved_bytes: after.reserved,
         }
-    };
-    let mirror = |row| {
-        let (effect, at_most_bytes) = answer(row);
-        let diagnose::Answer { question, label, why, .. } = row;
-        AskedRow { question, effect, at_most_bytes, label: label.map(|label| label.name()), why }
-    };
-    list.iter().map(mirror).collect()
+    }
 }
 
 fn evidence(row: &diagnose::Evidence) -> Evidence<'_> {

@@ -98,12 +98,26 @@ pub(crate) fn answers(answers: &[Answer]) -> Vec<String> {
             Effect::None => "does not lower the peak".to_owned(),
             Effect::Worse => "raises the peak".to_owned(),
             Effect::AtMost(size) => format!("lowers it by {} at most", bytes::text(size)),
+            Effect::Measured(change) => changed(change),
+            Effect::Fact => String::new(),
             Effect::Unknown => "not known".to_owned(),
         };
         let label = answer.label.map_or(String::new(), |label| format!(" ({})", label.name()));
-        sentence(&format!("{}{label}: {effect}; {}", answer.question, answer.why), COLUMNS)
+        let effect = if effect.is_empty() { effect } else { format!("{effect}; ") };
+        let asked = answer.question.trim_end_matches(['?', ':', ' ']);
+        sentence(&format!("{asked}{label}: {effect}{}", answer.why), COLUMNS)
     });
     rows.collect()
+}
+
+/// What a trial gave.
+fn changed(change: diagnose::ask::Change) -> String {
+    let (before, after) = (change.before.allocated, change.after.allocated);
+    match change.name() {
+        "none" => "does not lower the peak".to_owned(),
+        "lowers" => format!("lowers the peak by {}", bytes::text(before - after)),
+        _ => format!("raises the peak by {}", bytes::text(after.saturating_sub(before))),
+    }
 }
 
 fn row(finding: &Finding, (allocated, reserved): (u64, u64)) -> String {

@@ -24,6 +24,7 @@ from . import event_serials, history
 from .areas import Areas, layout
 from .backward import Backward
 from .caches import Caches
+from .compiled import Compiled
 from .facts import LOOKS, Facts, may_enlarge
 from .names import FACTORIES, Names, arguments
 
@@ -50,6 +51,7 @@ class Recorder:
         devices = torch.cuda.device_count()
         self.event_serials = event_serials.make(devices)
         self.note_taker = make_note_taker(self.party, self.modules, self.event_serials)
+        self.compiled = Compiled(self.party, self.modules, self.expect_compiled)
         self.history = history.History(self.note_taker, self.drain)
         self.total, self.context = {}, {}
         for device in range(devices):
@@ -61,6 +63,10 @@ class Recorder:
         self.note_taker.step_out()
 
     # -- parts of the script ------------------------------------------------------------------------
+
+    def expect_compiled(self):
+        """From here on some allocations are those of made code."""
+        self.note_taker.expect_compiled(self.compiled.graphs, self.compiled.origin)
 
     def look(self, func, args, kwargs, is_looked_at, is_autocast):
         """A function is called whose arguments say something."""

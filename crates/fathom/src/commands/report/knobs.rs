@@ -137,7 +137,8 @@ pub(super) fn find(arguments: &ReportArguments, varied: Vec<Varied>) -> Result<V
     }
     let mut free: Vec<(usize, Found)> = Vec::new();
     for candidate in candidates {
-        let Some(rank) = rank(&candidate.name) else { continue };
+        let is_list = candidate.value.starts_with('[');
+        let Some(rank) = rank(&candidate.name).filter(|_| !is_list) else { continue };
         let is_known = |it: &Found| is_called(&candidate.name, &it.knob.name);
         if all.iter().any(is_known) || free.iter().any(|(_, it)| is_known(it)) {
             continue;
@@ -237,8 +238,14 @@ fn of_key(path: &str, key: String, value: String) -> Vec<Candidate> {
         let template = Some(format!("{path}:{key}={{}}"));
         return vec![Candidate { name: key, value, template }];
     }
+    // The list as a whole is varied where `--vary` names it.
+    let whole = Candidate {
+        name: key.clone(),
+        value: value.replace(' ', ""),
+        template: Some(format!("{path}:{key}={{}}")),
+    };
     if SIDES < sides.len() || !are_whole {
-        return Vec::new();
+        return vec![whole];
     }
     let side = |at: usize| {
         let mut with: Vec<&str> = sides.clone();
@@ -246,7 +253,7 @@ fn of_key(path: &str, key: String, value: String) -> Vec<Candidate> {
         let template = Some(format!("{path}:{key}=[{}]", with.join(",")));
         Candidate { name: format!("{key}[{at}]"), value: sides[at].to_owned(), template }
     };
-    (0..sides.len()).map(side).collect()
+    (0..sides.len()).map(side).chain([whole]).collect()
 }
 
 /// Numbers that the script's parser takes if the command does not say others: `add_argument("--batch-size", default=8)`.
@@ -324,7 +331,8 @@ mod tests {
                 ("batch", "8"),
                 ("obs", "2"),
                 ("image[0]", "64"),
-                ("image[1]", "2048")
+                ("image[1]", "2048"),
+                ("image", "[64,2048]")
             ]
         );
         assert!(found[3].template.as_deref().unwrap().ends_with("a.yaml:image=[{},2048]"));

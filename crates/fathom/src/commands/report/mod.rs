@@ -34,7 +34,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<u8> {
     screen::keep_for_answer()?;
     let cards = configurations::cards(arguments)?;
     let other = arguments.compare.as_deref().map(words).transpose()?;
-    let varied = knobs::asked(arguments)?;
+    let found = knobs::find(arguments, knobs::asked(arguments)?)?;
     let quiet = arguments.trial.quiet;
     let say = |doing: &str| {
         if !quiet {
@@ -46,7 +46,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<u8> {
     let mut document = of_subject(arguments, &subject);
     if is_open(&subject)
         && let Err(error) =
-            fill(&mut document, &mut subject, arguments, (&cards, varied, other), &say)
+            fill(&mut document, &mut subject, arguments, (&cards, &found, other), &say)
     {
         // What was measured before stands.
         document.known.notes.push(format!("not all could be measured: {error:#}"));
@@ -83,7 +83,7 @@ fn of_subject(arguments: &ReportArguments, subject: &Subject) -> Document {
         answer: document::Answer::of(run, whole),
         anatomy: document::Anatomy::of(whole, subject.unlimited.is_some()),
         places: document::Place::all(whole),
-        why: document::Why::of(whole),
+        why: document::Why::of(run, whole),
         known: document::Known::of(run),
         ..Document::default()
     };
@@ -91,19 +91,18 @@ fn of_subject(arguments: &ReportArguments, subject: &Subject) -> Document {
     document
 }
 
-type Asked<'a> = (&'a [gpus::Card], Vec<knobs::Varied>, Option<Vec<String>>);
+type Asked<'a> = (&'a [gpus::Card], &'a [knobs::Found], Option<Vec<String>>);
 
 /// All that takes trials.
 fn fill(
     document: &mut Document,
     subject: &mut Subject,
     arguments: &ReportArguments,
-    (cards, varied, other): Asked<'_>,
+    (cards, found, other): Asked<'_>,
     say: &dyn Fn(&str),
 ) -> Result<()> {
     let is_over = || session::ending().is_some();
-    let found = knobs::find(arguments, varied)?;
-    let mut lab = Lab::new(arguments, &found, subject.card())?;
+    let mut lab = Lab::new(arguments, found, subject.card())?;
     if let Some(other) = other {
         say("the other command");
         let second = Subject::measure(&other, arguments, cards.first())?;
@@ -117,7 +116,7 @@ fn fill(
     }
     if !is_over() {
         say("how the peak grows with the settings");
-        scaling::add(document, subject, &mut lab, &found)?;
+        scaling::add(document, subject, &mut lab, found)?;
     }
     if !is_over() {
         say("what each remedy brings");
@@ -125,7 +124,7 @@ fn fill(
     }
     if !is_over() {
         say("settings for each GPU");
-        configurations::add(document, arguments, cards, &mut lab, &found)?;
+        configurations::add(document, arguments, cards, &mut lab, found)?;
     }
     document.known.trials = lab.fitting.runner.counts.run;
     document.known.remembered = lab.fitting.runner.counts.remembered;

@@ -90,8 +90,8 @@ fn switches(lab: &mut Lab) -> Result<Vec<Remedy>> {
 fn asked(subject: &Subject) -> Vec<(String, String)> {
     let run = subject.whole();
     let Some(anatomy) = run.anatomy() else { return Vec::new() };
-    let answer =
-        |name: &&str| ((*name).to_owned(), diagnose::ask(anatomy, run.findings(), name).why);
+    let about = diagnose::About { anatomy, findings: run.findings(), command: &[] };
+    let answer = |name: &&str| ((*name).to_owned(), diagnose::ask(&about, name).why);
     ASKED.iter().map(answer).collect()
 }
 

@@ -222,7 +222,12 @@ fn growth(name: &str, went: &[(i64, &Trial)]) -> (Vec<Growth>, Option<u64>) {
 
 /// The sizes of the first cause's largest tensors, by the settings that move them.
 fn traced(subject: &Subject, base: &Trial, lines: &[Line<'_>]) -> Vec<Traced> {
-    let cause = subject.whole().findings().iter().find(|finding| finding.counted);
+    // Of what ended the run, where memory did: its tensors are there in the run without a limit.
+    let told = report::document::causes(&subject.run, subject.whole());
+    let first = told.iter().find(|finding| finding.counted);
+    let findings = subject.whole().findings();
+    let same = first.and_then(|first| findings.iter().find(|finding| finding.id == first.id));
+    let cause = same.or_else(|| findings.iter().find(|finding| finding.counted));
     let evidence = cause.into_iter().flat_map(|finding| &finding.evidence);
     let (mut rows, mut tensors): (Vec<Traced>, usize) = (Vec::new(), 0);
     for proof in evidence.filter(|proof| !proof.dtype.is_empty() && 1 < proof.shape.len()) {
@@ -266,30 +271,34 @@ fn trace_one(
     size: u64,
     lines: &[Line<'_>],
 ) -> Traced {
-    let (mut seen, mut became) = (Vec::new(), Vec::new());
+    let (mut seen, mut became, mut moved_by) = (Vec::new(), Vec::new(), Vec::new());
     for line in lines {
-        let Some(number) = line.found.number() else { continue };
         let name = short(&line.found.knob.name, lines);
-        let mut sizes = vec![(number, size)];
-        for (value, trial) in line.trials.iter().filter(|(_, trial)| trial.outcome.fits()) {
-            let same = same_tensor(tensor, base, trial);
-            let (Ok(value), Some(now)) =
-                (value.parse::<i64>(), same.and_then(|it| it.first.shape.get(side)))
-            else {
-                continue;
-            };
-            sizes.push((value, *now));
-            if *now != size
-                && became.iter().all(|text: &String| !text.starts_with(&format!("{name} ")))
-            {
-                became.push(format!("{name} {value}: {now}"));
-            }
-        }
-        if 1 < sizes.len() {
-            seen.push(Seen { knob: name, sizes });
-        }
+        let went = line.trials.iter().filter(|(_, trial)| trial.outcome.fits());
+        let now = |trial: &Trial| same_tensor(tensor, base, trial)?.first.shape.get(side).copied();
+        let became_of: Vec<(&String, u64)> =
+            went.filter_map(|(value, trial)| Some((value, now(trial)?))).collect();
+        let Some((value, now)) = became_of.iter().find(|(_, now)| *now != size) else {
+            seen.extend(
+                line.found.number().map(|number| Seen { knob: name, sizes: vec![(number, size)] }),
+            );
+            continue;
+        };
+        became.push(format!("{name} {value}: {now}"));
+        let Some(number) = line.found.number() else {
+            moved_by.push(name);
+            continue;
+        };
+        let all = became_of.iter().filter_map(|(value, now)| Some((value.parse().ok()?, *now)));
+        let sizes = std::iter::once((number, size)).chain(all).collect();
+        seen.push(Seen { knob: name, sizes });
     }
-    Traced { size, made_of: made_of(size, &seen), seen: became, ..Traced::default() }
+    let made_of = match (made_of(size, &seen), moved_by.is_empty()) {
+        (text, true) => text,
+        (text, false) if text.is_empty() => format!("moves with {}", moved_by.join(", ")),
+        (text, false) => format!("{text}; moves with {}", moved_by.join(", ")),
+    };
+    Traced { size, made_of, seen: became, ..Traced::default() }
 }
 
 /// The last part of a dotted name, if no other setting ends so.

@@ -1,0 +1,217 @@
+use anatomy::{Dissection, ModuleBytes, Tensor};
+use recording::{Category, Parameters, Phase};
+
+use super::*;
+use crate::finding::Finding;
+
+const GIB: u64 = 1 << 30;
+
+fn tensor(category: Category, block: u64, shape: &[u64], module: &str) -> Tensor {
+    Tensor {
+        bytes: block,
+        block,
+        category,
+        dtype: "float32".to_owned(),
+        shape: shape.to_vec(),
+        origin: anatomy::Origin { module: module.to_owned(), ..anatomy::Origin::default() },
+        ..Tensor::default()
+    }
+}
+
+/// A model of two blocks whose batch is 8, at a peak of 10 GiB in the backward pass.
+fn trained() -> Anatomy {
+    let tensors = vec![
+        tensor(Category::Activations, 6 * GIB, &[8, 512, 768], "blocks.0"),
+        tensor(Category::Optimizer, 2 * GIB, &[768, 768], "blocks.1"),
+        tensor(Category::Weights, GIB, &[768, 768], "blocks.1"),
+        Tensor { dtype: "int64".to_owned(), ..tensor(Category::Inputs, GIB, &[8, 512], "") },
+    ];
+    let module = |path: &str, saved| ModuleBytes {
+        path: path.to_owned(),
+        own: saved,
+        total: saved,
+        saved,
+        ..ModuleBytes::default()
+    };
+    let when = anatomy::When { phase: Some(Phase::Backward), step: 2 };
+    Anatomy {
+        allocated_peak: Dissection {
+            allocated: 10 * GIB,
+            tensors,
+            when,
+            modules: vec![module("blocks.0", 6 * GIB), module("blocks.1", 0)],
+            ..Dissection::default()
+        },
+        phases: vec![anatomy::PhasePeak { when, ..anatomy::PhasePeak::default() }],
+        modules: ["blocks.0", "blocks.1"]
+            .map(|path| (path.to_owned(), "Block".to_owned()))
+            .to_vec(),
+        parameters: Some(Parameters {
+            total: 1 << 28,
+            trainable: 1 << 28,
+            ..Parameters::default()
+        }),
+        has_names: true,
+        ..Anatomy::default()
+    }
+}
+
+fn asked_of(anatomy: &Anatomy, question: &str, findings: &[Finding]) -> Answer {
+    ask(&About { anatomy, findings, command: &[] }, question)
+}
+
+fn asked(question: &str, findings: &[Finding]) -> Answer {
+    asked_of(&trained(), question, findings)
+}
+
+fn found(id: &'static str, bytes: u64) -> Vec<Finding> {
+    vec![Finding { id, bytes, counted: true, ..Finding::default() }]
+}
+
+#[test]
+fn clearing_the_cache_never_lowers_the_allocated_peak() {
+    for question in ["empty_cache", "torch.cuda.empty_cache()", "gc.collect", "clear the cache"] {
+        assert_eq!(asked(question, &[]).effect, Effect::None, "{question}");
+    }
+}
+
+/// What was answered wrongly before.
+#[test]
+fn negation_and_whole_words_count() {
+    assert_eq!(asked("don't use amp", &[]).effect, Effect::None);
+    assert!(matches!(asked("use amp", &[]).effect, Effect::AtMost(_)));
+    let logits = found("loss-logits", 4 * GIB);
+    assert_eq!(asked("liger fused cross entropy", &logits).effect, Effect::AtMost(4 * GIB));
+    assert_eq!(asked("optimizer.zero_grad(set_to_none=True)", &[]).effect, Effect::None);
+    assert_eq!(asked("zero_grad(set_to_none=False)", &[]).effect, Effect::Worse);
+    assert_eq!(asked("semantic loss", &[]).effect, Effect::Unknown);
+    assert_eq!(asked("the remaining memory is schematic", &[]).effect, Effect::Unknown);
+}
+
+#[test]
+fn a_number_is_more_or_less_than_what_is() {
+    assert_eq!(asked("batch 16", &[]).effect, Effect::Worse);
+    assert_eq!(asked("batch size = 4", &[]).effect, Effect::AtMost(7 * GIB));
+    assert_eq!(asked("batch_size=8", &[]).effect, Effect::None);
+    assert_eq!(asked("a bigger batch", &[]).effect, Effect::Worse);
+    assert_eq!(asked("sequence length 1024", &[]).effect, Effect::Worse);
+    assert_eq!(asked("would a sequence length of 256 help?", &[]).effect, Effect::AtMost(7 * GIB));
+    assert_eq!(asked("4 layers", &[]).effect, Effect::Worse);
+    assert_eq!(asked("use fewer layers", &[]).effect, Effect::AtMost(9 * GIB));
+}
+
+#[test]
+fn a_flag_of_the_command_says_what_is_and_is_turned() {
+    let command = ["python", "train.py", "--batch-size", "64"].map(str::to_owned);
+    let anatomy = trained();
+    let about = About { anatomy: &anatomy, findings: &[], command: &command };
+    let answer = ask(&about, "batch 16");
+    assert_eq!(answer.effect, Effect::AtMost(7 * GIB));
+    let knob = Try::Knob { name: "batch-size".to_owned(), value: "16".to_owned() };
+    assert_eq!(answer.tries, [knob]);
+}
+
+#[test]
+fn modules_are_known_by_their_names() {
+    let of = |question: &str| asked(question, &[]);
+    assert_eq!(of("checkpoint blocks.0").effect, Effect::AtMost(6 * GIB));
+    assert_eq!(of("checkpoint blocks.1").effect, Effect::None);
+    assert_eq!(
+        of("checkpoint the blocks").effect,
+        Effect::AtMost(6 * GIB),
+        "a list has no bytes of its own"
+    );
+    assert_eq!(of("freeze the first 1 blocks").tries, [], "which they are is not said");
+    assert_eq!(
+        of("freeze everything but blocks.1").effect,
+        Effect::AtMost(8 * GIB),
+        "the rest is meant"
+    );
+    assert_eq!(of("checkpoint no.such.module").effect, Effect::Unknown);
+    assert_eq!(of("freeze blocks.1").effect, Effect::AtMost(2 * GIB));
+    assert_eq!(of("checkpoint blocks.0").tries, [Try::Checkpoint(vec!["blocks.0".to_owned()])]);
+}
+
+#[test]
+fn several_gpus_divide_what_is_sharded() {
+    assert_eq!(asked("FSDP on 4 GPUs", &[]).effect, Effect::AtMost(3 * GIB - 3 * GIB / 4));
+    assert_eq!(asked("ZeRO-1 with 2 GPUs", &[]).effect, Effect::AtMost(GIB));
+    assert_eq!(asked("fsdp on a single gpu", &[]).effect, Effect::None);
+    assert_eq!(asked("DDP", &[]).effect, Effect::Worse);
+}
+
+#[test]
+fn what_is_asked_for_is_told() {
+    let findings = vec![Finding {
+        title: "activations of blocks".to_owned(),
+        ..found("activations", 6 * GIB).remove(0)
+    }];
+    for question in
+        ["where does the memory go?", "why so much?", "which layer is it", "is it fragmentation?"]
+    {
+        let answer = asked(question, &findings);
+        assert_eq!(answer.effect, Effect::Fact, "{question}: {}", answer.why);
+    }
+    assert!(
+        asked("why does it need so much memory", &findings).why.contains("activations of blocks")
+    );
+    assert_eq!(asked("is it a leak?", &[]).effect, Effect::Unknown, "no steps were compared");
+    assert_eq!(asked("will it fit on an RTX 3090?", &[]).tries, [Try::Card("RTX 3090".to_owned())]);
+    assert_eq!(asked("will it fit in 24 GB", &[]).tries, [Try::Card("24GB".to_owned())]);
+}
+
+#[test]
+fn smaller_heads_double_the_matrices_of_naive_attention() {
+    let mut anatomy = trained();
+    anatomy.allocated_peak.tensors.extend([
+        tensor(Category::Activations, GIB, &[8, 12, 512, 512], "attn"),
+        tensor(Category::Weights, GIB, &[3 * 768, 768], "attn.qkv"),
+        tensor(Category::Weights, GIB, &[768, 768], "attn.proj"),
+    ]);
+    let evidence =
+        vec![crate::Evidence { shape: vec![8, 12, 512, 512], ..crate::Evidence::default() }];
+    let matrices = vec![Finding { evidence, ..found("attention-matrices", GIB).remove(0) }];
+    let of = |question: &str| asked_of(&anatomy, question, &matrices).effect;
+    assert_eq!(of("head_dim 32"), Effect::Worse);
+    assert_eq!(of("head_dim=128"), Effect::AtMost(GIB));
+    assert_eq!(of("flash attention"), Effect::AtMost(GIB));
+    assert_eq!(of("24 heads"), Effect::Worse);
+    assert_eq!(of("6 heads"), Effect::AtMost(GIB));
+    assert_eq!(asked("head_dim=32", &[]).effect, Effect::None);
+    assert_eq!(asked("head_dim 32", &found("attention-matrices", GIB)).effect, Effect::Unknown);
+}
+
+/// An answer goes as far as the remedy or the lever of that name.
+#[test]
+fn labels_are_those_of_the_table() {
+    let label = |question: &str| asked(question, &[]).label.unwrap();
+    assert_eq!(label("checkpoint"), Label::Exact);
+    assert_eq!(label("foreach=False"), Label::Exact);
+    assert_eq!(label("zero_grad"), Label::Exact);
+    assert_eq!(label("fused=True"), Label::NumericallyEqual);
+    assert_eq!(label("8bit adam"), Label::ChangesTraining);
+    assert_eq!(label("batch 8"), Label::ChangesStatistics);
+    assert_eq!(label("resolution 224"), Label::ChangesFunction);
+}
+
+#[test]
+fn what_is_not_known_is_said() {
+    let answer = asked("pray", &[]);
+    assert_eq!((answer.effect, answer.label), (Effect::Unknown, None));
+    assert!(answer.why.contains("`fathom run`"));
+}
+
+#[test]
+fn a_trial_decides() {
+    let mut answer = asked("checkpoint blocks.0", &[]);
+    let peaks = |allocated| Peaks { allocated, reserved: allocated + GIB };
+    answer.measured(Change { before: peaks(10 * GIB), after: peaks(7 * GIB) });
+    assert_eq!((answer.effect.name(), answer.effect.known()), ("lowers", "measured"));
+    assert!(
+        answer
+            .why
+            .starts_with("tried: allocated 10.00 GiB → 7.00 GiB, reserved 11.00 GiB → 8.00 GiB; ")
+    );
+    answer.measured(Change { before: peaks(10 * GIB), after: peaks(10 * GIB + 1) });
+    assert_eq!(answer.effect.name(), "none");
+}
