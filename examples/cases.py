@@ -176,7 +176,7 @@ def environment(changes):
     settings = ("FATHOM_", "PYTORCH_", "CUDA_")
     clean = {n: v for n, v in os.environ.items() if not n.startswith(settings) or n == "FATHOM_CACHE"}
     # One run each: what it needs is by replay.
-    return {**clean, "FATHOM_VERIFY": "off", "FATHOM_WHOLE_RUN": "off", **changes}
+    return {**clean, "COLUMNS": "100", "FATHOM_VERIFY": "off", "FATHOM_WHOLE_RUN": "off", **changes}
 
 
 def kept(report, output, case, run):
@@ -300,15 +300,12 @@ class Measured:
         """A number that the script printed, in the pattern's group."""
         return int(re.search(pattern, "\n".join(self.result["printed"]))[1].replace(",", ""))
 
-    def report(self, *parts):
-        """The command, and of the report the verdict and these parts."""
+    def report(self):
+        """The command, and the report without the next command."""
         command = self.result["command"].replace(PYTHON, "python")
-        shown, wanted = [f"$ fathom run {command}"], True
-        for number, line in enumerate(self.result["report"]):
-            if number and not line.startswith(" "):
-                wanted = line.split()[0] in parts
-            shown += [line] if wanted else []
-        return "\n".join(["```console", *shown, "```"])
+        lines = self.result["report"]
+        end = next((number for number, line in enumerate(lines) if line.startswith("next ")), len(lines))
+        return "\n".join(["```console", f"$ fathom run {command}", *lines[:end], "```"])
 
 
 def size(count):

@@ -213,7 +213,8 @@ def environment(changes=None):
         clean.pop(name, None)
     # On two cores that are busy, torch's threads would mostly wait for each other, at full speed. A second and a third run
     # of every script would take the tests twice as long: test_need.py and test_whole.py ask for them.
-    clean = {"OMP_NUM_THREADS": "1", "FATHOM_VERIFY": "off", "FATHOM_WHOLE_RUN": "off", **clean, **(changes or {})}
+    # Sentences of reports stay on one line, so that they can be looked for.
+    clean = {"COLUMNS": "200", "OMP_NUM_THREADS": "1", "FATHOM_VERIFY": "off", "FATHOM_WHOLE_RUN": "off", **clean, **(changes or {})}
     return {name: str(value) for name, value in clean.items() if value is not None}
 
 

@@ -101,7 +101,7 @@ def test_every_command_reads_the_card_alike(fathom, tmp_path):
     assert any(note.startswith("cards sold as 16 GB") for note in answer["notes"])
     done = fathom.command("replay", EAGER, "--gpu", "rtx3090", "--memory", "20GiB", "--used", "1GiB", "--json", path)
     assert done.stdout.startswith("FITS  NVIDIA GeForce RTX 3090 with 20.00 GiB (1.00 GiB of it in use by others)")
-    assert "a context of 256.0 MiB (measured on such a card) and 1.00 GiB in use by others" in done.stdout
+    assert "a context of 256.0 MiB (measured) and 1.00 GiB in use by others" in done.stdout
     # What others hold is part of the smallest card.
     floor = json.loads(path.read_text())["floor_bytes"]
     fathom.command("replay", EAGER, "--gpu", "rtx3090", "--json", path)

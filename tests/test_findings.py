@@ -96,7 +96,7 @@ optimizer.step()
     "dtype, norm, has_amp, label",
     [
         ("torch.bfloat16", "torch.nn.GELU()", False, "numerically equal"),
-        ("torch.float32", "torch.nn.BatchNorm1d(512)", True, "changes statistics"),
+        ("torch.float32", "torch.nn.BatchNorm1d(512)", True, "changes batch statistics"),
     ],
 )
 def test_remedies_of_activations_are_for_this_model(fathom, dtype, norm, has_amp, label):

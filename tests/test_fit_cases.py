@@ -27,7 +27,7 @@ def test_uni3d_is_not_advised_to_checkpoint_its_transformer(fathom, tmp_path):
     assert not any("blocks" in module for module in checkpoints(plan)), plan["levers"]
     assert {"id": "accumulate", "parts": 2} in plan["levers"] or {"id": "accumulate", "parts": 4} in plan["levers"]
     # BatchNorm in the group encoder then sees smaller batches.
-    assert plan["label"] == "changes statistics"
+    assert plan["label"] == "changes batch statistics"
     assert "dataloader.batch_size: 128 → " in plan["patch"]
     assert "group_encoder" in answer["causes"][0]["title"]
 

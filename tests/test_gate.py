@@ -107,7 +107,7 @@ def test_growth_is_named_and_annotated_at_its_line(fathom, project):
     flags = ("--gpu", "rtx3090", "--baseline", "memory/small.json", "--margin", "10%")
     report, done = fathom(PYTHON, "train.py", "4096", flags=flags, cwd=project, env=github)
     assert (done.returncode, report["verdict"], report["exit_code"]) == (1, "grew", 1)
-    assert report["headline"].startswith("GREW  the run needs 346.0 MiB, 48.0 MiB (16.1 %) more than in memory/small.json")
+    assert report["headline"].startswith("GREW  needs 346.0 MiB, 48.0 MiB (16.1 %) more than memory/small.json")
     against = report["baseline"]
     before = json.loads((project / "memory" / "small.json").read_text())
     assert against["device"]["before_bytes"] == before["peak"]["device_bytes"]

@@ -67,7 +67,7 @@ def test_what_a_killed_run_took_last_is_reported(fathom, hung):
         recorded = sum(row["bytes"] for row in report["categories"])
         assert 0 < recorded < 64 << 20 and 10 << 30 <= rest["bytes"] <= report["peak"]["reserved_bytes"]
         assert "before it was recorded" in rest["why"] and "10.00 GiB of it not attributed" in done.stdout
-        assert report["floor_bytes"] is None and "would still do" not in done.stdout
+        assert report["floor_bytes"] is None and "smallest GPU that fits" not in done.stdout
     report, done = fathom.code(ONE)
     assert report["unattributed"] is None and report["unfinished"] is None and "attributed" not in done.stdout
 

@@ -60,6 +60,12 @@ for step in range(3):
 OFTEN = ("2.15.0", "2.6.0")
 
 
+@pytest.fixture(autouse=True)
+def columns(monkeypatch):
+    """The width of the golden texts."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture(scope="module", params=[pytest.param(each, marks=[] if each in OFTEN else pytest.mark.torches) for each in PYTHONS])
 def message(fathom, request, tmp_path_factory):
     """What a run out of memory prints, and PyTorch's counts there."""

@@ -328,10 +328,10 @@ def test_strategies_of_one_world(fathom, tmp_path):
 @pytest.mark.parametrize(
     "flags, problem, cure",
     [
-        (("--world-size", "9", "--gpus-per-node", "8"), "does not divide into nodes of 8", "--world-size 16"),
-        (("--world-size", "8", "--rank", "8"), "rank 8 is outside of a world of 8", "the last is 7"),
+        (("--world-size", "9", "--gpus-per-node", "8"), "does not divide into nodes of 8 GPUs", "--world-size 16"),
+        (("--world-size", "8", "--rank", "8"), "`--rank 8` is out of range (0 to 7)", "the last of 8 is 7"),
         (("--world-size", "8", "--ranks", "0,x"), "`x` in `--ranks 0,x` is no rank", "0,1,last"),
-        (("--world-size", "0"), "a world of 0 ranks", "between 1 and"),
+        (("--world-size", "0"), "`--world-size 0` is out of range (1 to 1048576)", "--world-size 8"),
         (("--rank", "1"), "`--rank` needs a world", "--world-size 8"),
         (("--gpus", "17"), "17 cards in one process", "--world-size 17"),
     ],

@@ -91,7 +91,7 @@ def test_interrupted_by_the_user(fathom, tmp_path):
     assert process.returncode == 4 and "KeyboardInterrupt" in stderr and stderr.count("Traceback") == 1
     assert report["verdict"] == "interrupted" and report["unfinished"]["signal"] == "SIGINT" and report["steps"] == 1
     assert "INTERRUPTED  by SIGINT after" in stdout and "FITS" not in stdout
-    assert report["floor_bytes"] is None and "would still do" not in stdout
+    assert report["floor_bytes"] is None and "smallest GPU that fits" not in stdout
 
 
 # -- bad input ----------------------------------------------------------------------------------------

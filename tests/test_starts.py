@@ -7,6 +7,12 @@ import pytest
 from conftest import PYTHON, sampled
 from small_runs import STEPS, TRAIN, said, train  # noqa: F401
 
+
+def own(done):
+    """What the script wrote to the standard error: without what Fathom says of a run that takes longer than a second."""
+    return "".join(line for line in done.stderr.splitlines(True) if not line.startswith("fathom: "))
+
+
 # -- ways to start a script ---------------------------------------------------------------------------
 
 
@@ -60,6 +66,29 @@ def test_a_shell_script(fathom, train):
     assert done.stdout.splitlines()[0] == "before" and "after" in done.stdout.splitlines()
     report, done = fathom("sh", "-c", f"exec {PYTHON} {train}", flags=("--gpu", "rtx3090"))
     assert done.returncode == 0 and report["steps"] == 3, done.stderr
+
+
+WRAPPER = """#!{python}
+import os, sys
+words = sys.argv[1:]
+if words and words[0] == "run":
+    words = words[3:] if words[1] == "-n" else words[1:]
+os.execv({final!r}, [{final!r}, *words[words[0].startswith("python"):]])
+"""
+
+
+@pytest.mark.parametrize("name", ["conda", "poetry", "launcher"])
+def test_a_wrapper_starts_another_python(fathom, train, name):
+    """Its own Python has no torch: that of the environment it starts counts."""
+    wrapper = train.parent / name
+    wrapper.write_text(WRAPPER.format(python="/usr/bin/env -S python3 -S", final=str(PYTHON)))
+    wrapper.chmod(0o755)
+    flags = {"conda": ["run", "-n", "env"], "poetry": ["run"], "launcher": []}[name]
+    env = {"PATH": f"{train.parent}:{os.environ['PATH']}"}
+    report, done = fathom(name, *flags, "python", train, flags=("--gpu", "rtx3090"), env=env)
+    assert done.returncode == 0 and report["steps"] == 3, done.stdout + done.stderr
+    # Those that say which Python it is are known before they start.
+    assert bool(report["software"]["torch"]) and said(done) == STEPS
 
 
 def test_torchrun_that_fails(fathom, tmp_path):
@@ -133,7 +162,7 @@ assert libc.on_exit(function, ctypes.c_void_p(x.data_ptr())) == 0
 
 def test_a_command_without_torch_is_itself(fathom):
     report, done = fathom("/bin/echo", "hello", flags=("--gpu", "rtx3090"))
-    assert done.returncode == 0 and done.stdout.splitlines()[0] == "hello" and done.stderr == ""
+    assert done.returncode == 0 and done.stdout.splitlines()[0] == "hello" and own(done) == ""
     assert report["verdict"] == "fits" and report["peak"] is None and "did not use the GPU" in done.stdout
     report, done = fathom("sh", "-c", "exit 9")
     assert (done.returncode, report["failure"]) == (3, "exit code 9, before it used the GPU; what it printed says why")
@@ -143,7 +172,7 @@ def test_tools_work_with_the_phantom_loaded(fathom, tmp_path):
     (tmp_path / "main.c").write_text('#include <stdio.h>\nint main(void) { puts("compiled"); return 0; }\n')
     report, done = fathom("sh", "-c", "cc main.c -o main && ./main && ls | sort | head -1 && git --version", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.splitlines()[:2] == ["compiled", "main"], done.stderr
-    assert done.stderr == ""
+    assert own(done) == ""
 
 
 def test_a_python_that_only_uses_the_cpu(fathom):

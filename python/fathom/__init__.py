@@ -2,7 +2,7 @@
 
     import fathom
 
-    report = fathom.run("train.py", gpu="a100-80g")     # the script, or a function, on a GPU that is not there
+    report = fathom.run("train.py", gpu="a100-80g")     # the script, or a function, on a phantom GPU
     report.fits, report.peak.reserved_bytes, report.findings[0].title
 
     with fathom.record("run"):                           # on a real card: for `fathom explain`, `fathom replay`

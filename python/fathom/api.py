@@ -56,13 +56,13 @@ def run(
     out: str | os.PathLike[str] | None = None,
     **unknown: Any,
 ) -> Report:
-    """Runs a script, a command or a function in a fresh process on a GPU that is not there.
+    """Runs a script, a command or a function in a fresh process on a phantom GPU.
 
     `target` is a Python file, a list of words such as `["torchrun", "train.py"]`, or a function, which is
     called as `target(*arguments, **kwargs)`. All other names are options of Fathom's, those of `fathom run`;
     `python` is the interpreter, this one unless told otherwise, and `out` keeps the files of the run in a folder.
 
-    A run that does not fit, or fails by itself, is a report like any other; what cannot be run raises `Error`.
+    A run that does not fit, or fails for another reason, is a report like any other; what cannot be run raises `Error`.
     """
     for name in unknown:
         raise TypeError(no_option(name, callable(target)))

@@ -42,7 +42,8 @@ def summary(report: Report) -> str:
     parts.append(table(categories(report)))
     causes = [finding for finding in report.findings if finding.counted][:FINDINGS]
     parts.append(table([(size(finding.bytes), escape(finding.title)) for finding in causes]))
-    parts.append('<div style="opacity:.7">kernels did not run; <code>.page()</code> shows the whole report</div></div>')
+    said = "kernels are simulated; ignore printed losses; <code>.page()</code> shows the whole report"
+    parts.append(f'<div style="opacity:.7">{said}</div></div>')
     return "".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""`@pytest.mark.fathom(gpu="rtx3090", budget="16GiB")`: the test's body runs on a GPU that is not there.
+"""`@pytest.mark.fathom(gpu="rtx3090", budget="16GiB")`: the test's body runs on a phantom GPU.
 
 A marked test is handed, with its fixtures, to a pytest of its own under `fathom run`; this one only reports what
 came of it. Other tests are not touched, and torch is not imported here.

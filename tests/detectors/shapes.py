@@ -15,7 +15,7 @@ def convolutions(layers=4):
     return nn.Sequential(*parts)
 
 
-@fires("feature-maps", "at 128 × 128", {"amp-bf16": "changes numerics", "batch": "changes statistics"})
+@fires("feature-maps", "at 128 × 128", {"amp-bf16": "changes numerics", "batch": "changes batch statistics"})
 @spares("activations")
 def maps():
     train(convolutions().cuda(), randn(16, 32, 128, 128))

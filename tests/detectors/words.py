@@ -209,7 +209,7 @@ def an_average_beside_a_wrapper():
     return sum(p.numel() for p in average.parameters()) * 4
 
 
-@fires("activations", "", {"batch": "changes statistics"}, without=("amp-bf16",))
+@fires("activations", "", {"batch": "changes batch statistics"}, without=("amp-bf16",))
 def half_precision_with_wide_sums():
     """The weights have two bytes; what is kept in four is a choice of the layers."""
     layers = [Calls(lambda self, x: self.layer(x.float().tanh().bfloat16()), layer=nn.Linear(512, 512)) for _ in range(6)]

@@ -79,7 +79,7 @@ def test_many_cold_starts_at_once(tmp_path, count):
             one.start("run", "--gpu", "rtx3090", command=[PYTHON, "-c", code], env=env)
         for one in cases:
             assert one.wait(timeout=300) == 0 and "done" in one.stdout, one.stderr
-            assert one.stderr == "" and one.answer["verdict"] == "fits"
+            assert all(line.startswith("fathom: ") for line in one.stderr.splitlines()) and one.answer["verdict"] == "fits"
             one.assert_nothing_is_left()
         assert len({one.answer["peak"] and one.answer["peak"]["device_bytes"] for one in cases}) == 1
         drafts = [path for path in (tmp_path / "cache").rglob("*.*-*") if path.suffix[1:].replace("-", "").isdigit()]

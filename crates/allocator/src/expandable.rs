@@ -13,7 +13,7 @@ use crate::allocator::{Allocator, Request};
 use crate::block::{Block, NONE, Origin, State};
 use crate::source::SegmentSource;
 
-/// Addresses reserved per segment when the card has no end.
+/// Addresses reserved per segment when the card is unlimited.
 const ENDLESS_RESERVE: u64 = 1 << 44;
 
 impl<S: SegmentSource> Allocator<S> {

@@ -12,7 +12,7 @@ pub struct OutOfMemory {
     pub size: u64,
     /// Bytes of the segment that was asked for, as the text has them.
     pub segment: u64,
-    /// What the card had left; `None` if it has no end.
+    /// What the card had left; `None` if it is unlimited.
     pub free: Option<u64>,
     /// The largest free block of the request's pool and stream.
     pub largest_free: u64,

@@ -84,7 +84,7 @@ pub struct Settings {
     pub throw_on_cudamalloc_oom: bool,
     /// Requests of pools that are not capturing empty the cache before they fail; since 2.13.
     pub private_pools_retry: bool,
-    /// Total memory of the card; `None` is without end.
+    /// Total memory of the card; `None` is unlimited.
     pub memory: Option<u64>,
     /// What of it PyTorch cannot have: the context, libraries, other processes.
     pub context: u64,
@@ -153,7 +153,7 @@ impl Settings {
         }
     }
 
-    /// What of the card PyTorch can have; `None` is without end.
+    /// What of the card PyTorch can have; `None` is unlimited.
     pub(crate) fn usable(&self) -> Option<u64> {
         self.memory.map(|total| total.saturating_sub(self.context))
     }

@@ -13,7 +13,7 @@ pub trait SegmentSource {
     fn map(&mut self, address: u64, size: u64, stream: u64, pool: (u32, u32)) -> bool;
     /// A segment or pages went back: `SegmentFree` or `SegmentUnmap`.
     fn give_back(&mut self, event: &Event);
-    /// What `cudaMemGetInfo` would call free; `None` if without end.
+    /// What `cudaMemGetInfo` would call free; `None` if unlimited.
     fn free_bytes(&self) -> Option<u64>;
 }
 
@@ -27,14 +27,14 @@ pub struct SyntheticCard {
     endless: bool,
 }
 
-/// What a card without end still cannot hold: numbers end somewhere.
+/// What a card with unlimited memory still cannot hold: numbers end somewhere.
 const END: u64 = 1 << 62;
 
 /// Below this no native driver begins: 47 bits are a process's, and the driver's are at their upper end.
 const LOW: u64 = 1 << 45;
 
 impl SyntheticCard {
-    /// A card with this much memory or without end, whose addresses lie outside of `[taken, taken_end)`.
+    /// A card with this much memory or unlimited, whose addresses lie outside of `[taken, taken_end)`.
     pub fn new((taken, taken_end): (u64, u64), free: Option<u64>) -> SyntheticCard {
         let beyond = taken_end.min(END).next_multiple_of(PAGE);
         // The driver goes down. Files from Windows leave no room there.

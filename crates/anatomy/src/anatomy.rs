@@ -26,7 +26,7 @@ pub struct Anatomy {
     pub growth: Growth,
     /// Counts of parameters, if the recorder saw any.
     pub parameters: Option<Parameters>,
-    /// What autograd kept, beside what hooks on modules count.
+    /// What autograd kept, beside what forward hooks count.
     pub saved: Option<Saved>,
     /// What the recorder saw of the script beside its memory.
     pub facts: Facts,

@@ -33,18 +33,18 @@ pub fn explanation(
     }
     if !is_ours {
         study.notes.push(
-            "nothing has a name here, so the category is unknown: `fathom run` gives names to all"
+            "snapshots carry no tensor names, so categories are unknown; `fathom run` records them"
                 .to_owned(),
         );
     }
     if study.anatomy.is_inferred {
         study.notes.push(
-            "a snapshot has no names: categories, modules and phases are inferred from it; \
+            "snapshots carry no tensor names; categories, modules and phases are inferred: \
              `fathom run` records them"
                 .to_owned(),
         );
     }
-    Ok(Explanation { file: file.to_owned(), study, answers: Vec::new() })
+    Ok(Explanation { file: file.to_owned(), study, answers: Vec::new(), next: None })
 }
 
 /// Several cards, ranks or files side by side; `None` if there is only one.

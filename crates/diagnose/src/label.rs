@@ -26,7 +26,7 @@ impl Label {
             Label::Exact => "exact",
             Label::NumericallyEqual => "numerically equal",
             Label::ChangesNumerics => "changes numerics",
-            Label::ChangesStatistics => "changes statistics",
+            Label::ChangesStatistics => "changes batch statistics",
             Label::ChangesTraining => "changes training",
             Label::ChangesFunction => "changes the function",
         }

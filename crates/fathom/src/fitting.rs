@@ -45,17 +45,17 @@ pub(crate) struct Fitting {
     pub(crate) card: gpus::Card,
     /// Once they were counted.
     counts: Option<Flops>,
-    /// What levers said that are only text.
-    texts: Vec<Fact>,
     /// Plans that were tried, since one search may follow another.
     tried: HashMap<Vec<Lever>, Tried>,
     looks: HashMap<(Vec<Lever>, Vec<Lever>), Look>,
+    /// What levers said that are only text.
+    texts: Vec<Fact>,
 }
 
 impl Fitting {
     pub(crate) fn new(runner: OnPhantom, knobs: Vec<Knob>, card: gpus::Card) -> Fitting {
         let (tried, looks) = (HashMap::new(), HashMap::new());
-        Fitting { runner, knobs, card, counts: None, texts: Vec::new(), tried, looks }
+        Fitting { runner, knobs, card, counts: None, tried, looks, texts: Vec::new() }
     }
 
     fn wanted(&self, plan: &[Lever], is_limited: bool, record: bool) -> Result<Wanted> {
@@ -134,7 +134,7 @@ impl Bench for Fitting {
         let mut not_run = Tried { measured: Measured::not_run(), facts: Vec::new() };
         for (plan, (job, measured)) in new.into_iter().zip(answers) {
             let said = facts(&job).into_iter().chain(self.as_text(plan).cloned());
-            let tried = Tried { measured, facts: said.collect() };
+            let tried = Tried { facts: said.collect(), measured };
             match tried.measured.outcome {
                 fit::Outcome::NotRun => not_run = tried,
                 _ => drop(self.tried.insert(plan.clone(), tried)),

@@ -62,7 +62,7 @@ pub(crate) fn doorway() -> Result<PathBuf> {
 }
 
 fn find(candidates: impl Fn(&Path) -> Vec<PathBuf>) -> Result<PathBuf> {
-    let program = std::env::current_exe().context("the program does not know its own place")?;
+    let program = std::env::current_exe().context("cannot locate the `fathom` executable")?;
     // Tools such as pipx link to the program from elsewhere.
     let program = program.canonicalize().unwrap_or(program);
     let all = candidates(&program);

@@ -12,8 +12,10 @@ use crate::installed;
 use crate::jobs::Started;
 use crate::outcome;
 use crate::python::{Python, Torch};
+use crate::screen;
 use crate::session::{self, Ended, Streams};
 use crate::settings::Settings;
+use crate::shell;
 use crate::stubs;
 use crate::visible;
 
@@ -63,6 +65,11 @@ impl Launch {
             }
             None => Vec::new(),
         };
+        screen::detail(|| match &python {
+            Some(python) => format!("Python {} of `{}`", python.version, python.executable),
+            None => "the Python that will run is not known; libraries for every CUDA are there"
+                .to_owned(),
+        });
         let cache = cache::folder()?;
         let stubs = stubs::prepare(&cache.join("stubs"), &phantom, &packages)
             .context("the stubs of NVIDIA's libraries could not be written")?;
@@ -159,6 +166,7 @@ impl Launch {
         streams: Streams,
         is: &Started,
     ) -> Result<Ended> {
+        screen::detail(|| format!("starting `{}`", shell::line(words.iter().map(String::as_str))));
         let ended = follow(&self.command(words, settings, run), settings, streams, is)?;
         outcome::check_pages(run)?;
         Ok(ended)

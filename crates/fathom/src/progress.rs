@@ -1,17 +1,47 @@
-//! How far the trials are: one line on a terminal, nothing elsewhere.
+//! What is being done: a line that changes on a terminal, whole lines now and then elsewhere.
 
 use std::io::{IsTerminal, Write};
-use std::time::Instant;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::screen;
 
 /// Characters of the bar.
 const WIDTH: usize = 24;
 
-/// A bar on the standard error.
+/// A reader waits no longer for the first word.
+const SOON: Duration = Duration::from_millis(800);
+
+/// Between two lines about trials where there is no terminal.
+const SELDOM: Duration = Duration::from_secs(10);
+
+/// Says a sentence, unless what it is about has ended by then: until it is dropped.
+pub(crate) struct Soon {
+    _ends: Sender<()>,
+}
+
+impl Soon {
+    pub(crate) fn say(text: String) -> Soon {
+        let (ends, ended) = channel::<()>();
+        thread::spawn(move || {
+            if ended.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) && !screen::is_quiet() {
+                screen::say(&format!("fathom: {text}"));
+            }
+        });
+        Soon { _ends: ends }
+    }
+}
+
+/// How far it is, on the standard error.
 pub(crate) struct Progress {
-    shown: bool,
+    quiet: bool,
+    is_terminal: bool,
     /// Whether there is a line to take away.
     drawn: bool,
     begun: Instant,
+    /// When a whole line was written last.
+    told: Option<Instant>,
     expected: usize,
     done: usize,
     /// What is being done, in words; else trials are counted.
@@ -19,10 +49,18 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Shown on a terminal, unless the user wants it quiet.
+    /// Unless the user wants it quiet.
     pub(crate) fn new(quiet: bool) -> Progress {
-        let shown = !quiet && std::io::stderr().is_terminal();
-        Progress { shown, drawn: false, begun: Instant::now(), expected: 0, done: 0, doing: None }
+        Progress {
+            quiet: quiet || screen::is_quiet(),
+            is_terminal: std::io::stderr().is_terminal(),
+            drawn: false,
+            begun: Instant::now(),
+            told: None,
+            expected: 0,
+            done: 0,
+            doing: None,
+        }
     }
 
     /// So many trials more.
@@ -33,6 +71,9 @@ impl Progress {
 
     /// What is being done from here on.
     pub(crate) fn say(&mut self, doing: String) {
+        if self.doing.as_ref() != Some(&doing) {
+            self.told = None;
+        }
         self.doing = Some(doing);
         self.draw();
     }
@@ -52,24 +93,41 @@ impl Progress {
     }
 
     fn draw(&mut self) {
-        if !self.shown {
+        if self.quiet {
+            return;
+        }
+        if !self.is_terminal {
+            self.tell();
             return;
         }
         self.drawn = true;
         let seconds = self.begun.elapsed().as_secs();
-        if let Some(doing) = &self.doing {
-            let line = format!("fathom: {doing} … {seconds} s");
-            // As above.
-            let _ = write!(std::io::stderr(), "\r\x1b[2K{line}")
-                .and_then(|()| std::io::stderr().flush());
-            return;
-        }
-        let filled = WIDTH * self.done / self.expected.max(1);
-        let bar = format!("{}{}", "█".repeat(filled), "░".repeat(WIDTH - filled.min(WIDTH)));
-        let line = format!("{bar} {} of {} trials, {seconds} s", self.done, self.expected);
+        let line = match &self.doing {
+            Some(doing) => format!("fathom: {doing} … {seconds} s"),
+            None => {
+                let filled = WIDTH * self.done / self.expected.max(1);
+                let rest = "░".repeat(WIDTH - filled.min(WIDTH));
+                let bar = format!("{}{rest}", "█".repeat(filled));
+                format!("{bar} {} of {} trials, {seconds} s", self.done, self.expected)
+            }
+        };
         // As above.
         let _ =
             write!(std::io::stderr(), "\r\x1b[2K{line}").and_then(|()| std::io::stderr().flush());
+    }
+
+    /// A whole line for each thing that is done; of trials, one now and then.
+    fn tell(&mut self) {
+        let is_seldom = self.told.is_none_or(|told| SELDOM <= told.elapsed());
+        match &self.doing {
+            Some(_) if self.told.is_some() => return,
+            Some(doing) => screen::say(&format!("fathom: {doing}")),
+            None if is_seldom => {
+                screen::say(&format!("fathom: {} of {} trials", self.done, self.expected));
+            }
+            None => return,
+        }
+        self.told = Some(Instant::now());
     }
 }
 

@@ -67,8 +67,8 @@ impl World {
     pub(crate) fn new(size: u32, per_node: Option<u32>) -> Result<World> {
         if size == 0 || LARGEST < size {
             return Err(Hinted::error(
-                format!("a world of {size} ranks"),
-                format!("`--world-size` is between 1 and {LARGEST}"),
+                format!("`--world-size {size}` is out of range (1 to {LARGEST})"),
+                "write how many ranks the job has, as `--world-size 8`",
             ));
         }
         Ok(World { size, per_node: self::per_node(size, per_node)?, ranks: vec![0] })
@@ -127,7 +127,7 @@ fn per_node(size: u32, asked: Option<u32>) -> Result<u32> {
             format!("`--gpus-per-node` is between 1 and {most}"),
         )),
         Some(asked) if !size.is_multiple_of(asked) => Err(Hinted::error(
-            format!("a world of {size} ranks does not divide into nodes of {asked} cards"),
+            format!("`--world-size {size}` does not divide into nodes of {asked} GPUs"),
             format!("`--world-size {}` fills whole nodes", size.next_multiple_of(asked)),
         )),
         Some(asked) => Ok(asked),
@@ -140,8 +140,8 @@ fn inside(rank: u32, size: u32) -> Result<u32> {
         return Ok(rank);
     }
     Err(Hinted::error(
-        format!("rank {rank} is outside of a world of {size}"),
-        format!("ranks count from 0: the last is {}", size - 1),
+        format!("`--rank {rank}` is out of range (0 to {})", size - 1),
+        format!("ranks count from 0: the last of {size} is {}", size - 1),
     ))
 }
 

@@ -41,7 +41,7 @@ pub enum Outcome {
     FitsIf,
     /// It ran out of memory.
     DoesNotFit,
-    /// The script failed by itself; why.
+    /// The script failed for another reason; why.
     Failed(String),
     /// Something else ended the search first: nothing is known.
     NotRun,

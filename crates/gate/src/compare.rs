@@ -64,7 +64,7 @@ pub enum Kind {
 pub struct Comparison {
     /// More, less or the same.
     pub kind: Kind,
-    /// What was let through.
+    /// What was allowed.
     pub margin: Margin,
     /// `max_memory_allocated`.
     pub allocated: Change,

@@ -1,4 +1,4 @@
-//! How much growth is let through.
+//! How much growth is allowed.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 /// change of a minor version may cost.
 pub const DEFAULT_MARGIN: Margin = Margin::Share(200);
 
-/// Growth that is let through.
+/// Allowed growth over the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Margin {
     /// Hundredths of a percent of what there was.
@@ -31,7 +31,7 @@ impl Margin {
         Ok(Margin::Share((percent * 100.0).round() as u64))
     }
 
-    /// The most that is let through where there were `before` bytes.
+    /// The most that is allowed where there were `before` bytes.
     pub fn most(self, before: u64) -> u64 {
         let more = match self {
             Margin::Bytes(bytes) => bytes,

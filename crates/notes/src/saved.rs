@@ -1,4 +1,4 @@
-//! What autograd keeps, storage by storage, beside what hooks on modules would count: the sum of all outputs.
+//! What autograd keeps, storage by storage, beside what forward hooks would count: the sum of all outputs.
 
 use crate::hash::{Map, Set};
 

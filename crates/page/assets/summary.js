@@ -49,7 +49,7 @@ export function verdictOf(report) {
     case "grew":
       return ["Needs more than its baseline allows", "bad"];
     case "script_failed":
-      return ["The script failed by itself", "bad"];
+      return ["The script failed for another reason", "bad"];
     case "interrupted":
       return ["Interrupted", "bad"];
     case "timed_out":
@@ -235,7 +235,7 @@ export function barParts(report) {
   /** @type {[string, number, string][]} */
   const others = [
     ["waiting for a stream", row("waiting"), "waiting"],
-    ["cached, in pieces", row("cached_fragments"), "cached"],
+    ["fragmentation", row("cached_fragments"), "cached"],
     ["cached segments", row("cached_segments"), "cached"],
     ["NCCL (modelled)", row("nccl"), "nccl"],
     ["other processes", row("others"), "others"],

@@ -214,7 +214,7 @@ export class Timeline {
 // How many events there are, and what a column stands for where it is more than one of them.
 /** @param {Story} story @param {Cells} cells */
 function showCount(story, { size }) {
-  const columns = size > 1 ? `; a column shows the highest moment of ${countText(size)}` : "";
+  const columns = size > 1 ? `; each column is the peak of ${countText(size)} events` : "";
   const text = `${countText(story.header.changes)} allocations and frees${columns}`;
   const element = byId("event-count");
   if (element.textContent !== text) element.textContent = text;

@@ -133,7 +133,7 @@ pub enum Category {
     Inputs,
     /// A module's buffer.
     Buffers,
-    /// Another copy of the parameters: an average, a teacher.
+    /// An extra copy of the parameters: EMA or teacher.
     ModelCopies,
     /// Parameters cast by autocast.
     Casts,

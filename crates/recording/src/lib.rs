@@ -73,7 +73,7 @@ pub struct Parameters {
 pub struct Saved {
     /// Bytes of storages that the graph keeps, each once, without parameters.
     pub kept: u64,
-    /// Sum of the outputs of all modules in that forward pass: what hooks on modules count.
+    /// Sum of the outputs of all modules in that forward pass: what forward hooks count.
     pub outputs: u64,
 }
 

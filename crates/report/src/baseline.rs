@@ -42,26 +42,26 @@ pub fn baseline(run: &Run) -> Option<Baseline> {
     })
 }
 
-/// The sentence of the verdict: `the run needs …, … more than …`.
+/// The sentence of the verdict: `needs …, … more than …`.
 pub(crate) fn grew(against: &Against) -> String {
     let Comparison { device, need, allocated, reserved, margin, .. } = &against.comparison;
     let need = need.as_ref().unwrap_or(device);
     let over = |change: &Change| margin.most(change.before) < change.after;
     let (what, change) = match () {
-        () if over(need) => ("the run needs", need),
-        () if over(reserved) => ("PyTorch reserves", reserved),
-        () => ("tensors take", allocated),
+        () if over(need) => ("needs", need),
+        () if over(reserved) => ("reserves", reserved),
+        () => ("allocates", allocated),
     };
     format!(
-        "{what} {}, {} more than in {}; allowed are {margin}",
+        "{what} {}, {} more than {} (allowed: {margin})",
         bytes::text(change.after),
         by(*change),
         against.file
     )
 }
 
-/// Rows of the report, the first with its label.
-pub(crate) fn rows(against: &Against) -> Vec<(&'static str, String)> {
+/// Rows of the report.
+pub(crate) fn rows(against: &Against) -> Vec<String> {
     let Comparison { allocated, reserved, margin, kind, remarks, .. } = &against.comparison;
     let peaks = format!(
         "allocated {}, reserved {} against {} (margin {margin})",
@@ -75,13 +75,7 @@ pub(crate) fn rows(against: &Against) -> Vec<(&'static str, String)> {
         .map(|part| format!("{} {:>11}  {}", begin(&part.name, NAME), part.change(), part.both()));
     let shrank = (*kind == Kind::Shrank)
         .then(|| "less than before: `--save-baseline` keeps it from growing back".to_owned());
-    std::iter::once(peaks)
-        .chain(parts)
-        .chain(shrank)
-        .chain(remarks.iter().cloned())
-        .enumerate()
-        .map(|(index, row)| (if index == 0 { "baseline" } else { "" }, row))
-        .collect()
+    std::iter::once(peaks).chain(parts).chain(shrank).chain(remarks.iter().cloned()).collect()
 }
 
 /// A category or a kind of modules that changed.

@@ -5,7 +5,7 @@ use study::{Judgement, Run};
 
 use crate::bytes;
 use crate::lines::Lines;
-use crate::terminal::Palette;
+use crate::reader::Reader;
 use crate::verdict::{headline, word};
 
 /// A card and what came of the run on it.
@@ -47,7 +47,7 @@ impl OnCard {
             Judgement::DoesNotFit => {
                 let out_of_memory = self.run.out_of_memory.as_ref();
                 out_of_memory.map_or(String::new(), |refusal| {
-                    format!("ran out{}", crate::terminal::when(&refusal.phase, refusal.step))
+                    format!("ran out{}", crate::moment::when(&refusal.phase, refusal.step))
                 })
             }
             Judgement::ScriptFailed => self.run.failure.clone().unwrap_or_default(),
@@ -58,27 +58,27 @@ impl OnCard {
 }
 
 /// The answer in a line, then a row for each card, the smallest first.
-pub fn terminal(rows: &[OnCard], palette: Palette) -> String {
-    let mut lines = Lines::default();
+pub fn terminal(rows: &[OnCard], reader: Reader) -> String {
+    let mut lines = Lines::new(reader);
     let mut sorted: Vec<&OnCard> = rows.iter().collect();
     sorted.sort_by_key(|row| row.memory_bytes());
     let fits = sorted.iter().filter(|row| row.fits()).count();
     let smallest = sorted.iter().find(|row| row.fits());
     let (style, first) = match smallest {
         Some(row) => (
-            palette.good,
+            reader.good,
             format!("; the smallest is {} ({})", row.name(), bytes::text(row.memory_bytes())),
         ),
-        None => (palette.bad, String::new()),
+        None => (reader.bad, String::new()),
     };
     lines.styled(style, &format!("FITS {fits} OF {}", rows.len()), &format!(" GPUs{first}"));
     let width = rows.iter().map(|row| row.name().len()).max().unwrap_or(0).max(3);
     lines.add(&format!("{:<width$}  {:>11}  {:>18}  verdict", "GPU", "memory", "needs"));
     for row in sorted {
-        let (style, verdict) = word(row.run.judgement(), palette);
+        let (style, verdict) = word(row.run.judgement(), reader);
         let (style, verdict) = match row.has_kernels() {
             true => (style, verdict),
-            false => (palette.bad, "NO KERNELS"),
+            false => (reader.bad, "NO KERNELS"),
         };
         let (name, memory, needs) = (row.name(), bytes::text(row.memory_bytes()), row.needs());
         let start = format!("{name:<width$}  {memory:>11}  {needs:>18}  ");

@@ -1,15 +1,16 @@
 //! A recording or snapshot explained: the sections of a report without a run around them.
 
 use anatomy::{Anatomy, Dissection, Origin};
+use anstyle::Style;
 
 use study::Study;
 
 use crate::bytes;
 use crate::lines::Lines;
+use crate::moment::{reached, when};
+use crate::reader::Reader;
 use crate::sections::columns::{count, place};
-use crate::sections::{SCREEN, Section, Unfold, causes, fragments, sections};
-use crate::terminal::{Palette, when};
-use study::fragments::Fragments;
+use crate::sections::{Section, Unfold, causes, fragments, section_if, sections};
 
 /// A file taken apart.
 #[derive(Clone, Debug, Default)]
@@ -20,58 +21,47 @@ pub struct Explanation {
     pub study: Study,
     /// Remedies that were asked about.
     pub answers: Vec<diagnose::Answer>,
+    /// The command that goes on from here.
+    pub next: Option<String>,
 }
 
-/// The explanation as text. It fits one screen unless something is unfolded.
-pub fn explain(explanation: &Explanation, palette: Palette, unfold: &Unfold) -> String {
-    let pieces = explanation.study.fragments.clone().unwrap_or_default();
-    let peak = if explanation.study.anatomy.events == 0 { "state" } else { "peak" };
+/// The explanation as text: what answers the question, and of the rest what is unfolded.
+pub fn explain(explanation: &Explanation, reader: Reader, unfold: &Unfold) -> String {
+    let study = &explanation.study;
+    let anatomy = &study.anatomy;
+    let pieces = study.fragments.clone().unwrap_or_default();
+    let peak = if anatomy.events == 0 { "state" } else { "peak" };
     let first = [
-        Section { label: "tried", rows: tried(&explanation.study.anatomy) },
+        Section { label: "tried", rows: tried(anatomy) },
         Section { label: "why", rows: fragments::why(&pieces) },
-        Section { label: peak, rows: peaks(&explanation.study.anatomy) },
-        Section { label: "known", rows: known(shown(&explanation.study.anatomy)) },
+        Section { label: peak, rows: peaks(anatomy, unfold) },
+        Section { label: "known", rows: known(shown(anatomy)) },
     ];
-    let pools = Section { label: "pools", rows: fragments::pools(&pieces, unfold.fragments) };
-    let asked = Section { label: "asked", rows: causes::answers(&explanation.answers) };
-    let notes = explanation
-        .study
-        .notes
-        .iter()
-        .map(|note| Section { label: "note", rows: vec![note.clone()] });
-    let notes: Vec<Section> = notes.collect();
-    let taken = 1 + lines_of(&first) + asked.rows.len() + pools.rows.len() + lines_of(&notes);
-    let (body, map) = body(explanation, &pieces, unfold, SCREEN.saturating_sub(taken));
-    let all = first.into_iter().chain(body).chain([pools, map, asked]).chain(notes);
-    let mut lines = Lines::default();
-    lines.add(&heading(explanation));
-    all.for_each(|Section { label, rows }| lines.section(palette.label, label, rows));
+    let told = (&study.findings[..], &study.suspects[..]);
+    let body = sections(anatomy, shown(anatomy), told, reader, unfold);
+    let is_full = unfold.fragments;
+    let shows_pieces = unfold.all || is_full;
+    let most = (!is_full).then_some(fragments::SEGMENTS);
+    let last = [
+        section_if(shows_pieces, "pools", || fragments::pools(&pieces, is_full)),
+        section_if(shows_pieces, "map", || fragments::map(&pieces, most)),
+        Section { label: "asked", rows: causes::answers(&explanation.answers) },
+    ];
+    let notes = study.notes.iter();
+    let notes = notes.map(|note| Section { label: "note", rows: vec![note.clone()] });
+    let mut lines = Lines::new(reader);
+    lines.answer(Style::new(), &explanation.file, &heading(explanation));
+    for Section { label, rows } in first.into_iter().chain(body).chain(last).chain(notes) {
+        lines.section(reader.label, label, rows);
+    }
+    if let Some(next) = &explanation.next {
+        lines.command(reader.label, "next", next);
+    }
     lines.text()
 }
 
-fn lines_of(sections: &[Section]) -> usize {
-    sections.iter().map(|section| section.rows.len()).sum()
-}
-
-/// What the anatomy has to say and the map of segments, in about `room` rows: the map gives way.
-fn body(
-    explanation: &Explanation,
-    pieces: &Fragments,
-    unfold: &Unfold,
-    room: usize,
-) -> (Vec<Section>, Section) {
-    let anatomy = &explanation.study.anatomy;
-    let wanted = fragments::SEGMENTS.min(pieces.segments.len());
-    let room_for_them = room.saturating_sub(wanted);
-    let told = (&explanation.study.findings[..], &explanation.study.suspects[..]);
-    let sections = sections(anatomy, shown(anatomy), told, unfold, room_for_them);
-    let left = room.saturating_sub(lines_of(&sections));
-    let most = (!unfold.fragments).then_some(left.clamp(fragments::LEAST, fragments::SEGMENTS));
-    (sections, Section { label: "map", rows: fragments::map(pieces, most) })
-}
-
 fn heading(explanation: &Explanation) -> String {
-    let mut parts = vec![format!("{}  device {}", explanation.file, explanation.study.device)];
+    let mut parts = vec![format!("device {}", explanation.study.device)];
     if !explanation.study.torch.is_empty() {
         parts.push(format!("torch {}", at_least(&explanation.study.torch)));
     }
@@ -103,16 +93,19 @@ fn tried(anatomy: &Anatomy) -> Vec<String> {
     row.collect()
 }
 
-fn peaks(anatomy: &Anatomy) -> Vec<String> {
+fn peaks(anatomy: &Anatomy, unfold: &Unfold) -> Vec<String> {
     let (peak, reserved) = (&anatomy.allocated_peak, &anatomy.reserved_peak);
     let size = bytes::text(peak.allocated);
-    let requested = bytes::text(peak.requested);
-    let mut rows = vec![
-        format!("allocated {size}{} (requested {requested})", moment(peak)),
+    let requested = match unfold.all {
+        true => format!(" (requested {})", bytes::text(peak.requested)),
+        false => String::new(),
+    };
+    let phase = peak.when.phase.map_or("", |phase| phase.name());
+    let reached = reached(anatomy, phase, unfold.all);
+    vec![
+        format!("allocated {size}{}{requested}{reached}", moment(peak)),
         format!("reserved {}{}", bytes::text(reserved.reserved), moment(reserved)),
-    ];
-    rows.extend(cause(anatomy));
-    rows
+    ]
 }
 
 /// `by frames 61 %, by frames and lifetimes 30 %; not known 9 %`: of categories that nobody recorded.
@@ -140,12 +133,6 @@ fn share(bytes: u64, all: u64) -> String {
 fn moment(at: &Dissection) -> String {
     let phase = at.when.phase.map_or(String::new(), |phase| phase.name().replace('_', " "));
     when(&phase, u64::from(at.when.step))
-}
-
-/// `raised by addmm in encoder.fc at train.py:12`: the allocation that made the peak.
-pub(crate) fn cause(anatomy: &Anatomy) -> Option<String> {
-    let by = by(anatomy.allocated_peak.raised_by.as_ref()?);
-    (!by.is_empty()).then(|| format!("raised{by}"))
 }
 
 /// ` by addmm in encoder.fc at train.py:12`, as far as it is known.

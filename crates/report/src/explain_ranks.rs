@@ -4,8 +4,8 @@ use diff::{Change, Side, compare};
 
 use crate::bytes;
 use crate::lines::Lines;
+use crate::reader::Reader;
 use crate::sections::columns::place;
-use crate::terminal::Palette;
 
 /// Reasons of each kind that are named.
 const NAMED: usize = 3;
@@ -49,7 +49,7 @@ impl RankedSides {
 }
 
 /// The table, and what the worst holds more than the least.
-pub fn explain_ranks(ranks: &RankedSides, palette: Palette) -> String {
+pub fn explain_ranks(ranks: &RankedSides, reader: Reader) -> String {
     let width = ranks.sides.iter().map(|side| side.name.chars().count()).max().unwrap_or(0);
     let mut rows = vec![format!("{:width$}  {:>11}  {:>11}  peak in", "", "allocated", "reserved")];
     for (index, side) in ranks.sides.iter().enumerate() {
@@ -59,9 +59,9 @@ pub fn explain_ranks(ranks: &RankedSides, palette: Palette) -> String {
         let (name, when) = (&side.name, &side.when);
         rows.push(format!("{name:width$}  {allocated:>11}  {reserved:>11}  {when}{failed}{worst}"));
     }
-    let mut lines = Lines::default();
-    lines.section(palette.label, "ranks", rows);
-    lines.section(palette.label, "more", more(ranks));
+    let mut lines = Lines::new(reader);
+    lines.section(reader.label, "ranks", rows);
+    lines.section(reader.label, "more", more(ranks));
     lines.text()
 }
 
@@ -115,7 +115,7 @@ mod tests {
         ]);
         let ranks = ranks.unwrap();
         assert_eq!(ranks.worst(), 1);
-        let text = explain_ranks(&ranks, Palette::plain());
+        let text = explain_ranks(&ranks, Reader::plain(100));
         assert!(text.contains("rank1 holds 200.0 MiB more than rank0"), "{text}");
         assert!(text.contains("+200.0 MiB activations"), "{text}");
     }
@@ -125,7 +125,7 @@ mod tests {
         let failed = vec![side("a", 500, false, 1), side("b", 400, true, 1)];
         assert_eq!(RankedSides::of(failed).unwrap().worst(), 1);
         let same = RankedSides::of(vec![side("a", 5, false, 1), side("b", 5, false, 1)]).unwrap();
-        let text = explain_ranks(&same, Palette::plain());
+        let text = explain_ranks(&same, Reader::plain(100));
         assert!(text.contains("all of them have the same peak"), "{text}");
         assert!(RankedSides::of(vec![side("a", 5, false, 1)]).is_none());
     }

@@ -5,15 +5,57 @@ use std::borrow::Cow;
 
 use anstyle::Style;
 
+use crate::reader::Reader;
+use crate::sections::columns::{fold, pack};
+
 /// Columns of the labels on the left.
 pub(crate) const LABEL_WIDTH: usize = 9;
 
 /// An answer, line by line: whatever is put into a line stays in it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lines(String);
+#[derive(Clone, Debug)]
+pub(crate) struct Lines {
+    text: String,
+    columns: usize,
+}
 
 impl Lines {
-    /// A whole line.
+    pub(crate) fn new(reader: Reader) -> Lines {
+        Lines { text: String::new(), columns: reader.columns }
+    }
+
+    /// The first line, and more below it if it is long: a word in a style, and a sentence.
+    pub(crate) fn answer(&mut self, style: Style, word: &str, sentence: &str) {
+        let first = format!("{word}  {sentence}");
+        let mut rows = fold(&visible(&first), self.columns, LABEL_WIDTH).into_iter();
+        let first = rows.next().unwrap_or_default();
+        match first.strip_prefix(word) {
+            Some(rest) => self.styled(style, word, rest),
+            None => self.add(&first),
+        }
+        rows.for_each(|row| self.add(&row));
+    }
+
+    /// A first line that is all in one style.
+    pub(crate) fn headline(&mut self, style: Style, text: &str) {
+        let rows = fold(&visible(text), self.columns, LABEL_WIDTH);
+        rows.iter().for_each(|row| self.styled(style, row, ""));
+    }
+
+    /// A command under its label: on one line, or on several that a shell takes for one.
+    pub(crate) fn command(&mut self, style: Style, label: &str, command: &str) {
+        let rows = pack(&visible(command), self.columns - LABEL_WIDTH);
+        let labels = std::iter::once(label).chain(std::iter::repeat(""));
+        for (label, row) in labels.zip(rows) {
+            self.styled(style, &format!("{label:LABEL_WIDTH$}"), &row);
+        }
+    }
+
+    /// A sentence; what is too much for a line goes on below its beginning.
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        fold(&visible(text), self.columns, 0).iter().for_each(|row| self.add(row));
+    }
+
+    /// A whole line, as it is.
     pub(crate) fn add(&mut self, line: &str) {
         self.styled(Style::new(), "", line);
     }
@@ -24,39 +66,41 @@ impl Lines {
         let word = if rest.is_empty() { word.trim_end() } else { &word };
         let both = format!("{word}{rest}");
         match harmless(&both) {
-            Cow::Borrowed(_) => self.0 += &format!("{style}{word}{style:#}{rest}"),
+            Cow::Borrowed(_) => self.text += &format!("{style}{word}{style:#}{rest}"),
             // What a log would read as a command has no style to lose.
-            Cow::Owned(line) => self.0 += &line,
+            Cow::Owned(line) => self.text += &line,
         }
-        self.0.push('\n');
+        self.text.push('\n');
     }
 
     /// A line with a word in a style in its middle.
     pub(crate) fn row(&mut self, start: &str, style: Style, word: &str, rest: &str) {
         let (start, word, rest) = (visible(start), visible(word), visible(rest.trim_end()));
         match harmless(&format!("{start}{word}{rest}")) {
-            Cow::Borrowed(_) => self.0 += &format!("{start}{style}{word}{style:#}{rest}"),
-            Cow::Owned(line) => self.0 += &line,
+            Cow::Borrowed(_) => self.text += &format!("{start}{style}{word}{style:#}{rest}"),
+            Cow::Owned(line) => self.text += &line,
         }
-        self.0.push('\n');
+        self.text.push('\n');
     }
 
-    /// Rows under one label.
+    /// Rows under one label; those that are too long go on below, as far to the right as their text begins.
     pub(crate) fn section<Row: AsRef<str>>(
         &mut self,
         style: Style,
         label: &str,
         rows: impl IntoIterator<Item = Row>,
     ) {
+        let room = self.columns - LABEL_WIDTH;
+        let rows = rows.into_iter().flat_map(|row| fold(&visible(row.as_ref()), room, 0));
         let labels = std::iter::once(label).chain(std::iter::repeat(""));
         for (label, row) in labels.zip(rows) {
-            self.styled(style, &format!("{label:LABEL_WIDTH$}"), row.as_ref());
+            self.styled(style, &format!("{label:LABEL_WIDTH$}"), &row);
         }
     }
 
     /// The text, each line with its end.
     pub(crate) fn text(self) -> String {
-        self.0
+        self.text
     }
 }
 
@@ -124,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_name_stays_in_its_line() {
-        let mut lines = Lines::default();
+        let mut lines = Lines::new(Reader::plain(100));
         lines.section(Style::new(), "modules", ["a\n::set-output name=x::y", "::warning::b  "]);
         lines.add("\u{1b}[2Jc\r\u{9b}d\u{202e}e\tf");
         lines.add("x ##[error]y ##vso[task]z ## [w]");

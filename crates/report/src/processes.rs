@@ -3,8 +3,6 @@
 use serde::Serialize;
 
 use crate::bytes;
-use crate::sections::COLUMNS;
-use crate::sections::columns::begin;
 use study::{Process, Run};
 
 /// Rows that are shown unless everything is asked for.
@@ -47,8 +45,7 @@ fn row(process: &Process, bytes: u64, run: &Run) -> String {
         false => String::new(),
     };
     let start = format!("{:>10}  process {}{parent}  ", bytes::text(bytes), process.pid);
-    let room = COLUMNS.saturating_sub(start.chars().count());
-    format!("{start}{}", begin(&name(&process.command), room).trim_end())
+    format!("{start}{}", name(&process.command))
 }
 
 /// The command as people would write it: the program without its folder.

@@ -1,135 +1,87 @@
-//! The report as text: the verdict first, then what it rests on.
+//! The report as text: the verdict first, then what it rests on, at last the next command.
+
+use std::iter;
 
 use anatomy::Anatomy;
-use anstyle::{AnsiColor, Style};
+use study::{Deferred, Fit, FitsOn, OutOfMemory, Peak, Run, SIMULATED, Verdict};
 
 use crate::baseline;
 use crate::bytes;
-use crate::explain::{by, cause, operator};
+use crate::explain::operator;
 use crate::lines::Lines;
+use crate::moment::{beyond, reached, when};
 use crate::processes;
 use crate::ranks;
-use crate::sections::columns::sentence;
-use crate::sections::{COLUMNS, SCREEN, Section, Unfold, causes, sections};
-use crate::verdict::verdict;
+use crate::reader::Reader;
+use crate::sections::columns::file_name;
+use crate::sections::{Section, Unfold, causes, sections};
+use crate::verdict::{takes_more, verdict};
 use crate::whole;
-use crate::why::why;
+use crate::why;
 use crate::workspaces;
-use gpus::Card;
-use study::{Beyond, Deferred, Fit, FitsOn, OutOfMemory, Peak, Run, Verdict};
 
-/// Styles; plain text is readable without them.
-#[derive(Clone, Copy, Debug)]
-pub struct Palette {
-    pub(crate) good: Style,
-    pub(crate) bad: Style,
-    pub(crate) warn: Style,
-    pub(crate) label: Style,
-}
-
-impl Palette {
-    /// For a terminal.
-    pub fn coloured() -> Palette {
-        Palette {
-            good: AnsiColor::Green.on_default().bold(),
-            bad: AnsiColor::Red.on_default().bold(),
-            warn: AnsiColor::Yellow.on_default().bold(),
-            label: Style::new().dimmed(),
-        }
+/// The whole report: what qualifies the verdict always, and of the rest what is unfolded.
+pub fn terminal(run: &Run, reader: Reader, unfold: &Unfold) -> String {
+    let mut lines = Lines::new(reader);
+    let (style, word, sentence) = verdict(run, reader);
+    lines.answer(style, word, &sentence);
+    let parts = [answer(run, unfold), holders(run, reader, unfold), end(run, unfold)];
+    for Section { label, rows } in parts.into_iter().flatten() {
+        lines.section(reader.label, label, rows);
     }
-
-    /// For files and pipes.
-    pub fn plain() -> Palette {
-        let plain = Style::new();
-        Palette { good: plain, bad: plain, warn: plain, label: plain }
-    }
-}
-
-/// The whole report. It fits one screen unless something is unfolded.
-pub fn terminal(run: &Run, palette: Palette, unfold: &Unfold) -> String {
-    let mut rows: Vec<(&str, String)> = Vec::new();
-    let mut line = |label: &'static str, content: &str| rows.push((label, content.to_owned()));
-    for warning in &run.warnings {
-        let labels = std::iter::once("warning").chain(std::iter::repeat(""));
-        labels.zip(sentence(warning, COLUMNS)).for_each(|(label, row)| line(label, &row));
-    }
-    if let Some(refusal) = &run.out_of_memory {
-        out_of_memory(refusal, run.anatomy(), &mut line);
-    }
-    if let Some(peak) = &run.peak {
-        peaks(peak, run.card.as_ref(), &mut line);
-    }
-    for row in run.deferred().iter().flat_map(|deferred| sentence(&streams(deferred), COLUMNS)) {
-        line("", &row);
-    }
-    if let Some(unattributed) = &run.unattributed {
-        let bytes = bytes::text(unattributed.bytes);
-        let text = format!("{bytes} of it not attributed: {}", unattributed.why);
-        sentence(&text, COLUMNS).iter().for_each(|row| line("", row));
-    }
-    if let Some(cause) = run.anatomy().and_then(cause) {
-        line("", &cause);
-    }
-    needs(run, &mut line);
-    let texts = whole::rows(run);
-    let rows_of_whole = texts.iter().flat_map(|text| sentence(text, COLUMNS));
-    let labels = std::iter::once("whole").chain(std::iter::repeat(""));
-    labels.zip(rows_of_whole).for_each(|(label, row)| line(label, &row));
-    if let Some(against) = &run.against {
-        for (label, row) in baseline::rows(against) {
-            line(label, &row);
-        }
-    }
-    let (likely, certain): (Vec<&FitsOn>, Vec<&FitsOn>) =
-        run.fits_on.iter().partition(|card| card.known == Fit::Likely);
-    if !certain.is_empty() {
-        line("fits on", &smallest(&certain));
-    }
-    if !likely.is_empty() {
-        let cards = smallest(&likely);
-        line("likely", &format!("{cards}; workspaces of cuDNN differ from GPU to GPU"));
-    }
-    let shared = processes::rows(run, *unfold == Unfold::all());
-    rows.extend(std::iter::once("shared").chain(std::iter::repeat("")).zip(shared));
-    if let Some(ranks) = &run.ranks {
-        let labels = std::iter::once("ranks").chain(std::iter::repeat(""));
-        rows.extend(labels.zip(ranks::rows(ranks, *unfold == Unfold::all())));
-    }
-    let mut end: Vec<(&str, String)> = Vec::new();
-    let answers = causes::answers(&run.answers);
-    end.extend(std::iter::once("asked").chain(std::iter::repeat("")).zip(answers));
-    end.push(("run", how(run)));
-    end.extend(run.next.iter().map(|command| ("next", command.clone())));
-    end.extend(run.notes.iter().map(|note| ("note", note.clone())));
-    let room = SCREEN.saturating_sub(1 + rows.len() + end.len());
-    for Section { label, rows: section } in holders(run, unfold, room) {
-        let labels = std::iter::once(label).chain(std::iter::repeat(""));
-        rows.extend(labels.zip(section));
-    }
-    let mut lines = Lines::default();
-    let (style, word, sentence) = verdict(run, palette);
-    lines.styled(style, word, &format!("  {sentence}"));
-    for (label, content) in rows.into_iter().chain(end) {
-        lines.section(palette.label, label, [content]);
+    let labels = iter::once("next").chain(iter::repeat(""));
+    for (label, command) in labels.zip(&run.next) {
+        lines.command(reader.label, label, command);
     }
     lines.text()
 }
 
-/// What it needs; if it does not fit, what it would need.
-fn needs(run: &Run, line: &mut dyn FnMut(&'static str, &str)) {
-    if let Some(need) = run.needed().filter(|_| run.verdict == Verdict::Fits) {
-        let smallest = bytes::text_up(need.bytes);
-        let known = need.known;
-        line(
-            "need",
-            &format!("smallest GPU that fits: {smallest} with the CUDA context ({known})"),
-        );
+/// What the verdict says at length, and what it rests on.
+fn answer(run: &Run, unfold: &Unfold) -> Vec<Section> {
+    let (likely, certain): (Vec<&FitsOn>, Vec<&FitsOn>) =
+        run.fits_on.iter().partition(|card| card.known == Fit::Likely);
+    let differ = "cuDNN workspaces differ from GPU to GPU";
+    let likely = (!likely.is_empty()).then(|| format!("{}; {differ}", smallest(&likely)));
+    let mut all = vec![Section { label: "warning", rows: run.warnings.clone() }];
+    if let Some(refusal) = &run.out_of_memory {
+        all.extend(out_of_memory(refusal, run.anatomy(), unfold));
     }
-    if let Some(beyond) = &run.beyond {
-        let labels = std::iter::once("no limit").chain(std::iter::repeat(""));
-        let rows = sentence(&beyond_sentence(beyond), COLUMNS);
-        labels.zip(rows).for_each(|(label, row)| line(label, &row));
+    all.push(Section { label: "peak", rows: peaks(run, unfold) });
+    all.push(Section { label: "need", rows: need(run).into_iter().collect() });
+    all.push(Section {
+        label: "no limit",
+        rows: run.beyond.iter().map(|it| beyond(it, unfold.all)).collect(),
+    });
+    all.push(Section { label: "whole", rows: whole::rows(run, unfold.all) });
+    if let Some(against) = &run.against {
+        all.push(Section { label: "baseline", rows: baseline::rows(against) });
     }
+    let certain = (!certain.is_empty()).then(|| smallest(&certain));
+    all.push(Section { label: "fits on", rows: certain.into_iter().collect() });
+    all.push(Section { label: "likely", rows: likely.into_iter().collect() });
+    all.push(Section { label: "shared", rows: processes::rows(run, unfold.all) });
+    let ranks = run.ranks.as_ref().map(|ranks| ranks::rows(ranks, unfold.all));
+    all.push(Section { label: "ranks", rows: ranks.unwrap_or_default() });
+    all
+}
+
+/// What was asked, how it was run, and what else the reader should know.
+fn end(run: &Run, unfold: &Unfold) -> Vec<Section> {
+    let asked = Section { label: "asked", rows: causes::answers(&run.answers) };
+    let how = Section { label: "run", rows: vec![how(run, unfold)] };
+    // What is said of every run stands in the row above; work areas that are not at the peak qualify nothing.
+    let is_of_peak = unfold.all || workspaces::are_modelled_at_peak(run);
+    let areas = workspaces::sentence(run).filter(|_| !is_of_peak);
+    let notes = run.notes.iter().filter(|note| *note != SIMULATED && Some(*note) != areas.as_ref());
+    let notes = notes.map(|note| Section { label: "note", rows: vec![note.clone()] });
+    [asked, how].into_iter().chain(notes).collect()
+}
+
+/// What it needs, if it fits.
+fn need(run: &Run) -> Option<String> {
+    let need = run.needed().filter(|_| run.verdict == Verdict::Fits)?;
+    let (smallest, known) = (bytes::text_up(need.bytes), need.known);
+    Some(format!("smallest GPU that fits: {smallest} ({known})"))
 }
 
 /// The smallest cards of a list, and how many there are beside them.
@@ -155,74 +107,82 @@ fn smallest(cards: &[&FitsOn]) -> String {
 }
 
 /// Who held the memory where it ran out, else at the peak.
-fn holders(run: &Run, unfold: &Unfold, room: usize) -> Vec<Section> {
+fn holders(run: &Run, reader: Reader, unfold: &Unfold) -> Vec<Section> {
     let Some(anatomy) = run.anatomy() else { return Vec::new() };
     let refusal = anatomy.out_of_memory.as_ref().filter(|_| run.out_of_memory.is_some());
     let at = refusal.map_or(&anatomy.allocated_peak, |refusal| &refusal.at);
-    sections(anatomy, at, (run.findings(), run.suspects()), unfold, room)
+    sections(anatomy, at, (run.findings(), run.suspects()), reader, unfold)
 }
 
-/// ` in backward, step 2`; nothing where the phase is not known.
-pub(crate) fn when(phase: &str, step: u64) -> String {
-    match phase {
-        "" => String::new(),
-        "construction" => " in construction, before the first step".to_owned(),
-        _ => format!(" in {phase}, step {step}"),
-    }
-}
-
-/// What the run would have held on a GPU with memory enough.
-fn beyond_sentence(beyond: &Beyond) -> String {
-    let Beyond { need, peak, raised_by, cause, failure } = beyond;
-    if need.is_none() {
-        let why = failure.as_deref().unwrap_or("it did not come to its end");
-        return format!("run again without a limit: {why}; what it needs is not known");
-    }
-    let peak_bytes = bytes::text(peak.bytes);
-    let largest = cause.as_ref().map_or(String::new(), |(title, bytes)| {
-        format!("; largest cause: {title}, {}", bytes::text(*bytes))
-    });
-    let when = when(&peak.phase, peak.step);
-    let raised = raised_by.as_ref().map(by).filter(|by| !by.is_empty());
-    let raised = raised.map_or(String::new(), |by| format!(", raised{by}"));
-    format!("run again without a limit: {peak_bytes} allocated at its peak{when}{raised}{largest}")
-}
-
+/// What was tried, why there was no room, and what PyTorch said.
 fn out_of_memory(
     refusal: &OutOfMemory,
     anatomy: Option<&Anatomy>,
-    line: &mut impl FnMut(&'static str, &str),
-) {
+    unfold: &Unfold,
+) -> [Section; 3] {
     let place = match (&refusal.file, refusal.line) {
-        (Some(file), Some(number)) => format!(" at {file}:{number}"),
+        (Some(file), Some(number)) if unfold.all => format!(" at {file}:{number}"),
+        (Some(file), Some(number)) => format!(" at {}:{number}", file_name(file)),
         _ => String::new(),
     };
     let tried = bytes::text(refusal.tried_bytes);
-    let free = refusal.free_bytes.map(|free| format!(" with {} free", bytes::text(free)));
+    let free = refusal.free_bytes.map(|free| format!(", {} free", bytes::text(free)));
     let moment = anatomy.and_then(|anatomy| anatomy.out_of_memory.as_ref());
     let by = moment.map(|moment| operator(&moment.origin)).unwrap_or_default();
-    line("tried", &format!("{tried}{by}{}{place}", free.unwrap_or_default()));
-    let why = refusal.shortage.as_ref().map(|shortage| sentence(&why(shortage), COLUMNS));
-    for (index, row) in why.into_iter().flatten().enumerate() {
-        line(if index == 0 { "why" } else { "" }, &row);
-    }
-    if !refusal.message.is_empty() {
-        line("PyTorch", refusal.message.lines().next().unwrap_or_default());
-    }
+    let tried = format!("{tried}{by}{place}{}", free.unwrap_or_default());
+    let why = refusal.shortage.iter().flat_map(|shortage| match unfold.all {
+        true => why::sentences(shortage).to_vec(),
+        // The request stands in the row above.
+        false => why::sentences(shortage)[1..].to_vec(),
+    });
+    // The script has printed it, and the first row says the same.
+    let message = Some(why::message(&refusal.message));
+    let message = message.filter(|message| unfold.all && !message.is_empty());
+    [
+        Section { label: "tried", rows: vec![tried] },
+        Section { label: "why", rows: why.collect() },
+        Section { label: "PyTorch", rows: message.into_iter().collect() },
+    ]
 }
 
-fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&'static str, &str)) {
-    let allocated = &peak.allocated;
-    if 0 < allocated.bytes {
-        let requested = match peak.requested.bytes {
-            0 => String::new(),
-            bytes => format!(" (requested {})", bytes::text(bytes)),
-        };
-        let when = when(&allocated.phase, allocated.step);
-        line("peak", &format!("allocated {}{when}{requested}", bytes::text(allocated.bytes)));
+fn peaks(run: &Run, unfold: &Unfold) -> Vec<String> {
+    let Some(peak) = &run.peak else { return Vec::new() };
+    let mut rows: Vec<String> = allocated(run, peak, unfold).into_iter().collect();
+    // Where the card is full, how full it was says nothing; a run without a limit says more than one that was cut off.
+    let is_full = run.out_of_memory.is_some() && !unfold.all;
+    if is_full && run.beyond.as_ref().is_some_and(|beyond| beyond.need.is_some()) {
+        rows.clear();
+    } else if !is_full || rows.is_empty() {
+        rows.push(reserved(run, peak, unfold));
     }
+    let deferred = run.deferred().filter(|deferred| unfold.all || deferred.matters());
+    rows.extend(deferred.map(|deferred| streams(&deferred)));
+    rows.extend(run.unattributed.as_ref().map(|unattributed| {
+        format!("{} of it not attributed: {}", bytes::text(unattributed.bytes), unattributed.why)
+    }));
+    rows
+}
+
+/// `allocated 14.06 GiB in backward, step 2, in 6.layers.3 (Conv2d) at train.py:16`.
+fn allocated(run: &Run, peak: &Peak, unfold: &Unfold) -> Option<String> {
+    let allocated = &peak.allocated;
+    let requested = match peak.requested.bytes {
+        bytes if bytes == 0 || !unfold.all => String::new(),
+        bytes => format!(" (requested {})", bytes::text(bytes)),
+    };
+    let when = when(&allocated.phase, allocated.step);
+    let reached = run.anatomy().map(|anatomy| reached(anatomy, &allocated.phase, unfold.all));
+    let text = format!("allocated {}{when}{requested}", bytes::text(allocated.bytes));
+    (0 < allocated.bytes).then(|| text + &reached.unwrap_or_default())
+}
+
+/// `reserved 15.62 GiB + context 256.0 MiB = up to 15.87 GiB`.
+fn reserved(run: &Run, peak: &Peak, unfold: &Unfold) -> String {
     let reserved = &peak.reserved;
-    let when = when(&reserved.phase, reserved.step);
+    let when = match unfold.all {
+        true => when(&reserved.phase, reserved.step),
+        false => String::new(),
+    };
     let mut parts = vec![format!("reserved {}{when}", bytes::text(reserved.bytes))];
     let uncounted = peak.uncounted_bytes();
     if uncounted != 0 && reserved.bytes == 0 {
@@ -230,19 +190,19 @@ fn peaks(peak: &Peak, card: Option<&Card>, line: &mut impl FnMut(&'static str, &
     } else if uncounted != 0 {
         parts.push(format!("outside of PyTorch's count {}", bytes::text(uncounted)));
     }
-    if let Some(card) = card {
-        let known = if card.is_context_assumed() { "assumed" } else { "measured on such a card" };
-        parts.push(format!("context {} ({known})", bytes::text(card.context_bytes)));
-        if peak.nccl_bytes != 0 {
-            parts.push(format!("NCCL {} (modelled)", bytes::text(peak.nccl_bytes)));
-        }
-    }
-    let sum = match card {
-        Some(_) => format!(" = {}", bytes::text(peak.process_bytes)),
-        None => String::new(),
+    let Some(card) = &run.card else { return parts.join(" + ") };
+    let known = match (card.is_context_assumed(), unfold.all) {
+        (true, _) => " (assumed)",
+        (false, true) => " (measured)",
+        (false, false) => "",
     };
-    let text = format!("{}{sum}", parts.join(" + "));
-    line(if 0 < allocated.bytes { "" } else { "peak" }, &text);
+    parts.push(format!("context {}{known}", bytes::text(card.context_bytes)));
+    if peak.nccl_bytes != 0 {
+        parts.push(format!("NCCL {} (modelled)", bytes::text(peak.nccl_bytes)));
+    }
+    let is_cache = run.needed().is_some_and(|need| takes_more(run, need.bytes));
+    let most = if is_cache && run.out_of_memory.is_none() { "up to " } else { "" };
+    format!("{} = {most}{}", parts.join(" + "), bytes::text(peak.process_bytes))
 }
 
 /// How far the peak depends on when other streams are done.
@@ -267,28 +227,31 @@ fn streams(deferred: &Deferred) -> String {
     }
 }
 
-fn how(run: &Run) -> String {
+/// `3 steps, then stopped · 6.2 s · torch 2.15.0+cu132 · kernels are simulated; ignore printed losses`.
+fn how(run: &Run, unfold: &Unfold) -> String {
     let steps = match run.steps {
-        0 => "no optimizer step".to_owned(),
+        0 => "no step".to_owned(),
         1 => "1 step".to_owned(),
         steps => format!("{steps} steps"),
     };
-    let end = if run.stopped { ", then stopped" } else { "" };
+    let end = if run.stopped && unfold.all { ", then stopped" } else { "" };
     let is_short = run.whole.as_ref().is_some_and(|whole| whole.is_reported);
-    let kind = if is_short { " of the shortened training" } else { "" };
-    let mut text = format!("{steps}{kind}{end} · {:.1} s", run.wall_seconds);
-    if !run.software.torch.is_empty() {
-        text += &format!(" · torch {}, Python {}", run.software.torch, run.software.python);
+    let kind = if is_short { ", shortened training" } else { "" };
+    let mut parts = vec![format!("{steps}{kind}{end}"), format!("{:.1} s", run.wall_seconds)];
+    let software = &run.software;
+    if unfold.all && !software.torch.is_empty() {
+        parts.push(format!("torch {}, Python {}", software.torch, software.python));
     }
     let known = workspaces::known(&run.workspaces);
-    text += match known {
-        "none" => "",
-        "mixed" => " · workspaces partly exact",
-        "exact" => " · workspaces exact",
-        _ => " · workspaces modelled",
-    };
-    if matches!(known, "exact" | "mixed") && !run.software.cudnn.is_empty() {
-        text += &format!(" (cuDNN {})", run.software.cudnn);
+    let asked = matches!(known, "exact" | "mixed") && !software.cudnn.is_empty();
+    let cudnn = if asked { format!(" (cuDNN {})", software.cudnn) } else { String::new() };
+    match known {
+        "none" => {}
+        "exact" if !unfold.all => {}
+        "exact" => parts.push(format!("workspaces exact{cudnn}")),
+        "mixed" => parts.push(format!("workspaces partly exact{cudnn}")),
+        _ => parts.push("workspaces modelled".to_owned()),
     }
-    text
+    parts.extend(run.notes.iter().filter(|note| *note == SIMULATED).cloned());
+    parts.join(" · ")
 }

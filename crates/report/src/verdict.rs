@@ -7,21 +7,42 @@ use study::{Judgement, RestsOn, Run, Unfinished, Verdict, memory_text};
 use crate::assumed::condition;
 use crate::baseline;
 use crate::bytes;
-use crate::lines::visible;
-use crate::terminal::{Palette, when};
+use crate::lines::{Lines, visible};
+use crate::moment::when;
+use crate::reader::Reader;
 use crate::whole::when_short;
 
 /// The verdict as one line of plain text: `FITS  …`.
 pub fn headline(run: &Run) -> String {
-    let (_, word, sentence) = verdict(run, Palette::plain());
+    let (_, word, sentence) = whole_answer(run, Reader::plain(0));
     format!("{word}  {}", visible(&sentence)).trim_end().to_owned()
 }
 
+/// The same for a reader, however wide the terminal is.
+pub fn answer(run: &Run, reader: Reader) -> String {
+    let mut lines = Lines::new(reader);
+    let (style, word, sentence) = whole_answer(run, reader);
+    lines.styled(style, word, &format!("  {sentence}"));
+    lines.text()
+}
+
+/// The verdict with what else the run takes, which below a verdict has a row of its own.
+fn whole_answer(run: &Run, reader: Reader) -> (Style, &'static str, String) {
+    let (style, word, sentence) = verdict(run, reader);
+    let need = run.needed().filter(|_| run.verdict == Verdict::Fits && run.decisions.is_empty());
+    let cached = need.filter(|need| takes_more(run, need.bytes)).map(|_| {
+        let taken = run.peak.as_ref().map_or(0, |peak| peak.device_bytes);
+        format!("; takes up to {} as cache if there is room", bytes::text(taken))
+    });
+    (style, word, sentence + &cached.unwrap_or_default())
+}
+
 /// Its style, its word and a sentence, with what it depends on.
-pub(crate) fn verdict(run: &Run, palette: Palette) -> (Style, &'static str, String) {
-    let (style, word) = word(run.judgement(), palette);
+pub(crate) fn verdict(run: &Run, reader: Reader) -> (Style, &'static str, String) {
+    let (style, word) = word(run.judgement(), reader);
     let mut sentence = sentence(run);
-    if run.has_kernels == Some(false) {
+    // One that does not fit would not run either: the warning says why.
+    if run.has_kernels == Some(false) && run.verdict != Verdict::DoesNotFit {
         sentence += "; this torch has no kernels for it";
     }
     let Some((first, places)) = run.decisions.first().zip(run.unknown_places()) else {
@@ -38,18 +59,18 @@ pub(crate) fn verdict(run: &Run, palette: Palette) -> (Style, &'static str, Stri
     (style, word, sentence)
 }
 
-pub(crate) fn word(judgement: Judgement, palette: Palette) -> (Style, &'static str) {
+pub(crate) fn word(judgement: Judgement, reader: Reader) -> (Style, &'static str) {
     match judgement {
-        Judgement::Fits => (palette.good, "FITS"),
-        Judgement::Tight => (palette.warn, "TIGHT"),
-        Judgement::Needs => (palette.good, "NEEDS"),
-        Judgement::Depends => (palette.warn, "DEPENDS"),
-        Judgement::NotMeasured => (palette.warn, "NOT MEASURED"),
-        Judgement::DoesNotFit => (palette.bad, "DOES NOT FIT"),
-        Judgement::Grew => (palette.bad, "GREW"),
-        Judgement::ScriptFailed => (palette.bad, "SCRIPT FAILED"),
-        Judgement::Interrupted => (palette.bad, "INTERRUPTED"),
-        Judgement::TimedOut => (palette.bad, "TIMED OUT"),
+        Judgement::Fits => (reader.good, "FITS"),
+        Judgement::Tight => (reader.warn, "TIGHT"),
+        Judgement::Needs => (reader.good, "NEEDS"),
+        Judgement::Depends => (reader.warn, "DEPENDS"),
+        Judgement::NotMeasured => (reader.warn, "NOT MEASURED"),
+        Judgement::DoesNotFit => (reader.bad, "DOES NOT FIT"),
+        Judgement::Grew => (reader.bad, "GREW"),
+        Judgement::ScriptFailed => (reader.bad, "SCRIPT FAILED"),
+        Judgement::Interrupted => (reader.bad, "INTERRUPTED"),
+        Judgement::TimedOut => (reader.bad, "TIMED OUT"),
     }
 }
 
@@ -61,7 +82,9 @@ fn fits_if(run: &Run, (places, condition): (&str, &str), sentence: String) -> St
     let fits_if = if run.card.is_some() { "fits if" } else { "if" };
     match run.rests_on() {
         RestsOn::Nothing => sentence,
-        RestsOn::Range(most) if most == least => format!("{sentence}, whatever {places} gives"),
+        RestsOn::Range(most) if most == least => {
+            format!("{sentence}, independent of what {places} gives")
+        }
         RestsOn::Range(most) => {
             let [low, high] = [least.min(most), least.max(most)].map(bytes::text);
             let range = format!("between {low} and {high}");
@@ -111,7 +134,7 @@ fn went_through(run: &Run) -> String {
         (None, Some(budget)) => format!("needs {needs}, the budget is {}", bytes::text(budget)),
         (None, None) => needs,
     };
-    answer + &cached(run, need.bytes) + &unseen(run)
+    answer + &unseen(run)
 }
 
 /// What an evaluation would take besides, of which only a few batches were run.
@@ -128,13 +151,9 @@ fn short<'a>(needs: &'a str, memory: &str) -> &'a str {
     unit.and_then(|unit| needs.strip_suffix(unit)).unwrap_or(needs)
 }
 
-/// What PyTorch keeps beyond the need, if it is worth a word.
-fn cached(run: &Run, need: u64) -> String {
-    let taken = run.peak.as_ref().map_or(0, |peak| peak.device_bytes);
-    match need + need / 10 < taken {
-        true => format!("; takes up to {} as cache if there is room", bytes::text(taken)),
-        false => String::new(),
-    }
+/// Whether what PyTorch keeps beyond the need is worth a word.
+pub(crate) fn takes_more(run: &Run, need: u64) -> bool {
+    need + need / 10 < run.peak.as_ref().map_or(0, |peak| peak.device_bytes)
 }
 
 fn on(card: &Card) -> (&'static str, String) {

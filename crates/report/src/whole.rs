@@ -6,10 +6,13 @@ use study::{BatchOrder, Batches, Phase, PhaseSeen, Run, Varies, Whole, WholeCame
 use crate::bytes;
 
 /// Sentences, each a paragraph of its own.
-pub(crate) fn rows(run: &Run) -> Vec<String> {
+pub(crate) fn rows(run: &Run, is_all: bool) -> Vec<String> {
     let Some(whole) = &run.whole else { return Vec::new() };
-    let mut rows = vec![came(whole)];
-    rows.extend(unseen(whole));
+    let mut rows = vec![came(whole, is_all)];
+    match (unseen(whole), rows.last_mut()) {
+        (Some(unseen), Some(first)) if !is_all => *first += &format!("; {unseen}"),
+        (unseen, _) => rows.extend(unseen),
+    }
     rows.extend(orders(whole));
     // An evaluation makes its loader anew each time.
     for row in whole.batches.iter().filter_map(sizes) {
@@ -29,14 +32,19 @@ pub(crate) fn rows(run: &Run) -> Vec<String> {
     rows
 }
 
-/// `shortened training, 104 steps: forward 1.20 GiB, evaluation 3.20 GiB (new)`.
-fn came(whole: &Whole) -> String {
+/// `shortened training, 104 steps: new evaluation 3.20 GiB`, or every phase.
+fn came(whole: &Whole, is_all: bool) -> String {
     let steps = steps(whole.steps);
     let phase = |row: &PhaseSeen| {
         let new = if row.plain.is_none() { " (new)" } else { "" };
         format!("{} {}{new}", words(row.phase), bytes::text(row.allocated))
     };
-    let phases: Vec<String> = whole.phases.iter().map(phase).collect();
+    let shown = whole.phases.iter().filter(|row| is_all || row.plain.is_none());
+    let phases: Vec<String> = shown.map(phase).collect();
+    if phases.is_empty() && matches!(whole.came, WholeCame::Through) {
+        let end = if whole.has_ended { ", to the script's end" } else { "" };
+        return format!("no new phase in {steps}{end}");
+    }
     let phases = phases.join(", ");
     match &whole.came {
         WholeCame::Through if whole.has_ended => {
@@ -130,7 +138,7 @@ fn words(phase: Phase) -> String {
 /// ` in evaluation, after step 2 of the shortened training`.
 pub(crate) fn when_short(phase: &str, step: u64) -> String {
     match phase {
-        "" | "construction" => crate::terminal::when(phase, step),
+        "" | "construction" => crate::moment::when(phase, step),
         "evaluation" | "saving" if 1 < step => {
             format!(" in {phase}, after step {} of the shortened training", step - 1)
         }

@@ -32,6 +32,14 @@ fn asked(shortage: &Shortage) -> String {
     format!("No room for {request}: {block}, the card had {left} left{segment}")
 }
 
+/// PyTorch's message as far as it says what was asked for: its sizes stand in this report, and its advice is general.
+pub(crate) fn message(whole: &str) -> String {
+    let line = whole.lines().next().unwrap_or_default();
+    let ends = line.match_indices(". ").map(|(at, _)| at + 1);
+    // The exception's sentence, and what was tried.
+    ends.take(2).last().map_or(line, |end| &line[..end]).to_owned()
+}
+
 fn cause(shortage: &Shortage) -> String {
     let own = &shortage.own;
     match shortage.cause {
@@ -55,7 +63,7 @@ fn cause(shortage: &Shortage) -> String {
             .to_owned(),
         Cause::Full => {
             let missing = text(shortage.missing_bytes);
-            format!("With all free memory in one piece {missing} would still be missing")
+            format!("Even without fragmentation, {missing} short")
         }
     }
 }
@@ -146,7 +154,7 @@ mod tests {
                 "Cached, but not for it: 20.0 MiB in too small blocks, 1.0 MiB of the small pool, \
                  3.0 MiB of private pools",
             ),
-            (Cause::Full, "With all free memory in one piece 7.0 MiB would still be missing"),
+            (Cause::Full, "Even without fragmentation, 7.0 MiB short"),
         ] {
             assert_eq!(why(&shortage(cause)), format!("{asked}{expected}"));
         }

@@ -63,6 +63,12 @@ fn alive(at: &Dissection, is_meant: impl Fn(&str) -> bool) -> u64 {
     areas.filter(|tensor| is_meant(&tensor.name)).map(|tensor| tensor.bytes).sum()
 }
 
+/// Whether some of the peak is of a size that is not exact.
+pub(crate) fn are_modelled_at_peak(run: &Run) -> bool {
+    let open = rows(run).into_iter().filter(|row| !matches!(row.known, "exact" | "measured"));
+    open.map(|row| row.peak_bytes).any(|bytes| bytes != Some(0))
+}
+
 /// Which sizes are exact and which are not, where some are not.
 pub fn sentence(run: &Run) -> Option<String> {
     let rows = rows(run);

@@ -1,7 +1,10 @@
 //! A small recording, explained: the text as people see it, and the JSON as programs do.
 
+use std::fs;
+use std::path::Path;
+
 use allocator::{Settings, replay};
-use report::{Explanation, Palette, Unfold, explain, explain_json};
+use report::{Explanation, Reader, Unfold, explain, explain_json};
 use study::Study;
 
 /// Two layers, one step, and a loss that is kept every step.
@@ -58,32 +61,6 @@ alloc 0x6000000 8388608 owner 3
 phase optimizer step 3
 "#;
 
-const TEXT: &str = "\
-run.fathom  device 0 · torch 2.15.0 · 8 events
-peak     allocated 16.0 MiB in forward, step 3 (requested 16.0 MiB)
-         reserved 22.0 MiB in forward, step 2
-         raised by addmm in layers.1 at train.py:8
-model    2,097,152 parameters, 1,048,576 frozen
-ledger   card 1.00 GiB = reserved 22.0 MiB + free 902.0 MiB + context 100.0 MiB
-         reserved 22.0 MiB = tensors 16.0 MiB + rounding 1016 B + fragments 6.0 MiB
-held     weights            8.0 MiB   50 %  ████████████████████████████████████████████
-         temporaries        8.0 MiB   50 %  ████████████████████████████████████████████
-         rounding 1016 B
-modules  layers.{0-1} ×2 Linear                                    16.0 MiB  100 %
-         … 1 more                                                   1.0 KiB   <1 %
-lines    train.py:3 in main                                         8.0 MiB   50 %  2 blocks
-         train.py:8 in main                                         8.0 MiB   50 %  1 block
-         train.py:12 in main                                        1.0 KiB   <1 %  2 blocks
-tensors      8.0 MiB                       temporaries  addmm in layers.1    train.py:8
-         2 × 4.0 MiB  float32[1024, 1024]  weights      layers.{0-1}.weight  train.py:3
-             2 × 4 B                       temporaries  add                  train.py:12
-phases                construction         forward       optimizer
-         step 1            8.0 MiB        16.0 MiB        16.0 MiB
-         step 3                           16.0 MiB        16.0 MiB
-growth   512 B more every step, made at train.py:12 by add: 2 blocks, 1.0 KiB by now
-note     a note
-";
-
 fn explanation() -> Explanation {
     let recording = recording::text::recording(RECORDING).unwrap();
     let timeline = replay(&recording, &Settings::default());
@@ -98,26 +75,47 @@ fn explanation() -> Explanation {
             ..Study::default()
         },
         answers: Vec::new(),
+        next: Some("fathom explain --all run.fathom".to_owned()),
     }
 }
 
+/// Compares with a file of `tests/golden`, or writes it.
+fn is_golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap();
+    assert!(text == golden, "UPDATE_GOLDEN=1 cargo test -p report changes {name} to\n{text}");
+}
+
 #[test]
-fn people_see_one_screen() {
-    let text = explain(&explanation(), Palette::plain(), &Unfold::default());
-    assert_eq!(text, TEXT, "\n{text}");
+fn a_few_lines_at_any_width() {
+    for columns in [60, 80, 120] {
+        let text = explain(&explanation(), Reader::plain(columns), &Unfold::default());
+        is_golden(&format!("explain-{columns}.txt"), &text);
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(text.lines().count() <= 20 && widest <= columns, "{text}");
+    }
+    let [narrow, least] =
+        [0, 60].map(|columns| explain(&explanation(), Reader::plain(columns), &Unfold::default()));
+    assert_eq!(narrow, least, "less breaks every sentence");
 }
 
 #[test]
 fn everything_unfolds() {
-    let text = explain(&explanation(), Palette::plain(), &Unfold::all());
+    let text = explain(&explanation(), Reader::plain(100), &Unfold::all());
+    is_golden("explain-all.txt", &text);
+    let named = Unfold { ledger: true, modules: true, phases: true, ..Unfold::default() };
+    let text = explain(&explanation(), Reader::plain(100), &named);
     for row in [
         "    context                          100.0 MiB  measured",
-        "operator no operator known",
         "           layers.0 Linear",
         "step 2    forward            allocated    16.0 MiB  reserved    22.0 MiB",
     ] {
         assert!(text.contains(row), "{row} is not in\n{text}");
     }
+    assert!(!text.contains("operator") && !text.contains("\nlines"), "{text}");
 }
 
 #[test]

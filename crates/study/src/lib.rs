@@ -41,8 +41,8 @@ pub use ranks::{Rank, Ranks};
 pub use recording::Phase;
 pub use replayer::Replayer;
 pub use run::{
-    Against, Deferred, Fit, FitsOn, OutOfMemory, Peak, PeakBytes, Process, Run, Software,
-    Unattributed, Unfinished, Verdict, memory_text,
+    Against, Deferred, Fit, FitsOn, OutOfMemory, Peak, PeakBytes, Process, Run, SIMULATED,
+    Software, Unattributed, Unfinished, Verdict, memory_text,
 };
 pub use sought::{Refused, Sought, seek};
 pub use study::{Context, Source, Study, Wants, study, study_with};

@@ -51,10 +51,10 @@ impl NeedKnown {
 impl fmt::Display for NeedKnown {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            NeedKnown::Run => "run at this size, 2 % less runs out of memory",
-            NeedKnown::Enough => "run at this size, less may do",
-            NeedKnown::Replay => "by replay, not run at this size",
-            NeedKnown::Taken => "what the run took, less may do",
+            NeedKnown::Run => "tried; 2 % less runs out of memory",
+            NeedKnown::Enough => "tried; less may do",
+            NeedKnown::Replay => "by replay, CUDA context included",
+            NeedKnown::Taken => "what the run took; less may do",
         })
     }
 }

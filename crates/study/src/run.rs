@@ -21,7 +21,7 @@ pub enum Verdict {
     DoesNotFit,
     /// It fits, and needs more than its baseline and the margin allow.
     Grew,
-    /// The script failed by itself.
+    /// The script failed for another reason.
     ScriptFailed,
     /// A signal ended it before its end.
     Interrupted,
@@ -188,6 +188,16 @@ pub struct Deferred {
     /// Whether the card still does then.
     pub late_fits: bool,
 }
+
+impl Deferred {
+    /// Whether the order of work moves the peak or the verdict.
+    pub fn matters(&self) -> bool {
+        !self.late_fits || self.at_once[0] != self.late[0]
+    }
+}
+
+/// What is said of every run that used the phantom.
+pub const SIMULATED: &str = "kernels are simulated; ignore printed losses";
 
 /// An allocation that the card refused and that ended the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -91,7 +91,7 @@ const TRIED: [&str; 5] = [
     "large_segment_size_mb:64",
 ];
 
-/// Garbage is collected only under a limit, which this share of the card is.
+/// `garbage_collection_threshold` only acts with a memory limit: this share of the card.
 const COLLECTED: &str = "garbage_collection_threshold:0.8";
 const SHARE: f64 = 0.95;
 

@@ -6,11 +6,14 @@ use infer::NoSources;
 use page::Item;
 use recording::Recording;
 use report::oom::Texts;
-use report::{Explanation, Palette, Unfold};
+use report::{Explanation, Reader, Unfold};
 use serde_json::{Value, json};
 use study::Wants;
 
 use crate::request::Request;
+
+/// Columns of the texts.
+const COLUMNS: usize = 100;
 
 /// Nothing is shortened from a folder: a browser is in none.
 const FOLDER: &str = "";
@@ -157,11 +160,12 @@ fn text_of(explained: Vec<Explanation>) -> String {
     let mut text = String::new();
     let mut explained = explained;
     if let Some(ranks) = answer::ranks(&explained) {
-        text += &report::explain_ranks(&ranks, Palette::plain());
+        text += &report::explain_ranks(&ranks, Reader::plain(COLUMNS));
         text.push('\n');
         explained = answer::in_full(explained, &ranks);
     }
-    let each = explained.iter().map(|it| report::explain(it, Palette::plain(), &Unfold::default()));
+    let each =
+        explained.iter().map(|it| report::explain(it, Reader::plain(COLUMNS), &Unfold::default()));
     text + &each.collect::<Vec<_>>().join("\n")
 }
 
@@ -171,7 +175,7 @@ fn of_texts(texts: &[(String, String)]) -> Result<(String, String)> {
         return Err(answer::nothing(texts));
     }
     answer.next = answer::next(&answer, texts, &Said::default());
-    Ok((report::oom::terminal(&answer, Palette::plain()), report::oom::json(&answer)))
+    Ok((report::oom::terminal(&answer, Reader::plain(COLUMNS)), report::oom::json(&answer)))
 }
 
 /// Two runs, as `fathom diff` compares them.
@@ -195,6 +199,6 @@ fn compare(request: &Request) -> Result<Answer> {
     let difference = diff::compare(&a.side, &b.side);
     let json = report::diff::json(&difference);
     let page = answer::page_of_two([a.item, b.item], &json)?;
-    let text = report::diff::terminal(&difference, Palette::plain(), false);
+    let text = report::diff::terminal(&difference, Reader::plain(COLUMNS), false);
     Ok(Answer { text, json, page: Some(page), error: None })
 }

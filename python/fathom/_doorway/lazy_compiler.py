@@ -19,7 +19,7 @@ NAME = "torch._dynamo"
 HIDING = torch._disable_dynamo(lambda: None).__code__
 KEPT = "__dynamo_disable"
 
-# Who looks through all modules, as `inspect` does, is not in want of this one.
+# Attribute reads by `inspect` must not trigger loading.
 KNOWN = {"__spec__", "__class__", "__name__", "__file__", "__cached__", "__loader__", "__package__", "__dict__"}
 
 

@@ -1,4 +1,4 @@
-//! Two small tensors spread over each other: pairwise differences, outer products, distances.
+//! Two small tensors broadcast against each other: pairwise differences, outer products, distances.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let largest = &scene.things[members[0]];
     vec![Finding {
-        title: "two tensors are spread over each other: every pair is written out".to_owned(),
+        title: "broadcasting materialises every pair of two tensors".to_owned(),
         explanation: format!(
             "{} at {} {} is larger than both of what it is made of; what follows it has the same shape.",
             tensor(&largest.tensor.dtype, largest.shape()),

@@ -1,4 +1,4 @@
-//! Copies whose source is alive too: clone, contiguous, cat, casts. A view is no copy and takes nothing.
+//! Copies whose original is still in memory: clone, contiguous, cat, casts. A view is no copy and takes nothing.
 
 use recording::Category;
 

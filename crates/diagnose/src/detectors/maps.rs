@@ -45,7 +45,7 @@ fn describe(scene: &Scene<'_>, size: &[u64], group: &[usize], finding: Finding) 
     let mut explanation = kept(scene, &saved, "map");
     if !passing.is_empty() {
         let what = match scene.phase() {
-            Some(Phase::Backward) => "gradients of such maps in flight",
+            Some(Phase::Backward) => "gradients in flight",
             _ => "temporary maps of the current layer",
         };
         explanation += &format!(" {}: {what}.", bytes::text(scene.bytes(&passing)));

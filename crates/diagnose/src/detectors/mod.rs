@@ -75,7 +75,7 @@ pub const TABLE: &[Detector] = &[
     counted("loss-gradients", loss_gradients::detect, "A loss that computes its gradients in chunks in the forward pass, and keeps that of its head."),
     counted("loss-logits", loss::detect, "Logits over 1,000 classes or more, their log-softmax, casts and gradients."),
     counted("written-in-python", written_out::detect, "A module that is called like an activation function or a norm and computes its formula step by step: autograd keeps two tensors or more of the size of its input, where a fused function keeps one."),
-    counted("pairwise", broadcast::detect, "A result of two tensors spread over each other that is four times as large as either, or of `cdist`."),
+    counted("pairwise", broadcast::detect, "A result of two tensors broadcast against each other that is four times as large as either, or of `cdist`."),
     counted("upsampled-maps", upsampled::detect, "Interpolated maps that are kept for a convolution."),
     counted("kv-cache", kv_cache::detect, "Keys and values of earlier tokens that inference keeps: in caches of transformers, in tensors of modules that are called so, or joined with those of the next token by `cat`. It says what a token costs, and how long a context the GPU has room for."),
     counted("kept-results", kept_results::detect, "Results of modules that something of Python's still refers to, though no backward pass needs them: in a backward pass or an optimizer's step, or under a forward pass those of at least three modules that have returned."),
@@ -85,17 +85,17 @@ pub const TABLE: &[Detector] = &[
     counted("autocast-casts", casts::detect, "Weights that autocast has cast and that their layer's backward pass needs."),
     counted("workspace", workspace::detect, "Scratch memory of cuDNN, cuBLAS and their like that is handed out at the peak."),
     // What every training has: maps, rows, the model's state, its inputs.
-    counted("feature-maps", maps::detect, "Maps of convolutional networks by their size: inputs of convolutions, norm layers, activation functions; gradients of such maps in flight."),
+    counted("feature-maps", maps::detect, "Maps of convolutional networks by their size: inputs of convolutions, norm layers, activation functions; gradients in flight."),
     counted("activations", rows::detect, "What a pass keeps or makes outside of maps: tokens, points, samples, by list of blocks or topmost module."),
     counted("model-state", state::detect, "Weights, gradients and the optimizer's state."),
     counted("inputs", inputs::detect, "What the script brings to the card."),
     counted("buffers", buffers::detect, "Buffers of modules."),
     // Remarks.
-    remark("duplicates", duplicates::detect, "A copy (clone, contiguous, cat, a cast) whose source is alive too. A view is no copy."),
+    remark("duplicates", duplicates::detect, "A copy (clone, contiguous, cat, a cast) whose original is still in memory. A view is no copy."),
     remark("norms-in-float32", norms::detect, "Under autocast: float32 inputs and results of norm layers that are kept."),
     remark("frozen-layers-save", frozen::detect, "Activations that only layers without trainable parameters keep."),
     remark("checkpointing-misses", checkpoint::detect, "A module has a switch for checkpointing that is on, and it did not run again in the backward pass; or most of what is kept lies where nothing runs again."),
-    Detector { needs_names: false, ..remark("fragmentation", fragmentation::detect, "PyTorch's cache and fragmentation: reserved beyond what its tensors take, if it is 5 % or more and at least 4 MiB.") },
+    Detector { needs_names: false, ..remark("fragmentation", fragmentation::detect, "PyTorch's cache and fragmentation: reserved and not used by tensors, if it is 5 % or more and at least 4 MiB.") },
 ];
 
 /// Its findings explain bytes of the peak that no other counts.

@@ -29,7 +29,7 @@ Example:
 pub(crate) struct ReplayArguments {
     /// A memory snapshot of PyTorch or a recording of Fathom
     pub(crate) file: PathBuf,
-    /// Also try these settings, as in PYTORCH_CUDA_ALLOC_CONF; the verdict is about them then
+    /// Also try these settings, as in PYTORCH_CUDA_ALLOC_CONF; the verdict is then about them
     #[arg(long, value_name = "CONF")]
     pub(crate) settings: Option<String>,
     #[command(flatten)]
@@ -74,8 +74,7 @@ pub(crate) struct ExplainArguments {
 impl ExplainArguments {
     /// What is shown in full.
     pub(crate) fn unfold(&self) -> Unfold {
-        let unfold = Unfold::from(self.unfold);
-        Unfold { fragments: unfold.fragments || self.fragments, ..unfold }
+        Unfold { fragments: self.fragments, ..Unfold::from(self.unfold) }
     }
 }
 

@@ -51,32 +51,32 @@ impl Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a training script, unmodified, on a GPU that is not there
+    /// Run a training script, unmodified, on a phantom GPU
     Run(Box<RunArguments>),
     /// Run every script of `fathom.toml` and fail if one is over its budget or has grown
     Check(CheckArguments),
     /// Write a document: why the script needs its memory, what was tried, and what to change, all measured
     Report(ReportArguments),
-    /// Find what to change so that the script fits a card; every change is tried
+    /// Find what to change so that the script fits on a GPU; every change is tested
     Fit(FitArguments),
-    /// Try values of the script's own settings: which fit which card, and the largest that does
+    /// Test values of the script's settings: which fit on which GPU, and the largest that fits
     Sweep(SweepArguments),
-    /// Say who holds the memory of a recording or a snapshot, and why a message says there was none
+    /// Explain a recording, a snapshot or an out-of-memory message
     Explain(ExplainArguments),
     /// Compare two runs, commits, settings or snapshots: what grew and what shrank
     Diff(DiffArguments),
-    /// Write one HTML file, which needs no network, from recordings, snapshots and reports
+    /// Write one HTML page, which needs no network, from recordings, snapshots and reports
     Page(PageArguments),
     /// Write one HTML file that does the same in a browser, for people without Fathom
     Viewer(ViewerArguments),
-    /// Replay a memory snapshot or recording: exactly, then under other settings and on other cards
+    /// Replay a memory snapshot or recording, then try other allocator settings and GPU sizes
     Replay(ReplayArguments),
-    /// List the catalogue of cards, or all that is known about one
+    /// List the known GPUs, or all that is known about one
     Gpus {
         /// A card, e.g. `rtx3090`
         name: Option<String>,
     },
-    /// Measure, on a machine that has a GPU, what it shows beside PyTorch's memory: rows for the catalogue
+    /// Measure on a real GPU what it shows beside PyTorch's memory, as rows for the catalogue
     Calibrate {
         /// Write the rows to a file
         #[arg(long, value_name = "FILE")]
@@ -85,7 +85,7 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, value_name = "PYTHON")]
         python: Vec<String>,
     },
-    /// Check this machine, the Python and its torch, and print the settings in force
+    /// Check this machine, the Python and its torch, and print the settings
     Doctor {
         /// The Python to check, as in `fathom doctor -- .venv/bin/python`
         #[arg(trailing_var_arg = true, value_name = "PYTHON")]
@@ -105,13 +105,13 @@ pub(crate) enum Command {
 /// Which card is meant; `card.rs` understands it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct CardArguments {
-    /// The card, e.g. `rtx3090`, `a100-80g` (see `fathom gpus`); `fathom run` compares several: `rtx3090,a100-40g`, `all`
+    /// The GPU, e.g. `rtx3090`, `a100-80g` (see `fathom gpus`); `fathom run` compares several: `rtx3090,a100-40g`, `all`
     #[arg(long, value_name = "NAME")]
     pub(crate) gpu: Option<String>,
-    /// All memory of the card, e.g. `20GiB` for a slice of it, or `16GB` as a card is sold; without `--gpu`, any card
+    /// The memory of the GPU, e.g. `20GiB` for a slice of it, or `16GB` as it is sold; without `--gpu`, any GPU
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
-    /// What the desktop or other programs hold of it already, e.g. `2GiB`, `10%`
+    /// What the desktop or other programs use of it already, e.g. `2GiB`, `10%`
     #[arg(long, value_name = "SIZE")]
     pub(crate) used: Option<String>,
 }
@@ -120,12 +120,15 @@ pub(crate) struct CardArguments {
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Show in full")]
 pub(crate) struct UnfoldArguments {
-    /// Everything
+    /// Every section of the report; long ones are cut, and the flags below show them in full
     #[arg(long)]
     pub(crate) all: bool,
-    /// Every cause with its evidence and what may be done
+    /// Every cause with its evidence and its remedies
     #[arg(long)]
     pub(crate) findings: bool,
+    /// What holds the memory, by category
+    #[arg(long)]
+    pub(crate) held: bool,
     /// Every row of the ledger, and how it is known
     #[arg(long)]
     pub(crate) ledger: bool,
@@ -148,12 +151,29 @@ pub(crate) struct UnfoldArguments {
 
 impl From<UnfoldArguments> for Unfold {
     fn from(typed: UnfoldArguments) -> Unfold {
-        if typed.all {
-            return Unfold::all();
-        }
         let UnfoldArguments {
-            findings, ledger, modules, lines, tensors, operators, phases, ..
+            all,
+            findings,
+            held,
+            ledger,
+            modules,
+            lines,
+            tensors,
+            operators,
+            phases,
         } = typed;
-        Unfold { findings, ledger, modules, lines, tensors, operators, phases, ..Unfold::default() }
+        let fragments = false;
+        Unfold {
+            all,
+            findings,
+            held,
+            ledger,
+            modules,
+            lines,
+            tensors,
+            operators,
+            phases,
+            fragments,
+        }
     }
 }

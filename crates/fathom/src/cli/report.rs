@@ -12,8 +12,8 @@ use crate::shell;
 #[command(after_help = "\
 Beside the document stand MEMORY.json (`fathom.document/1`), MEMORY.html and MEMORY.svg.
 
-Exit codes: 0 the document was written, 2 bad usage or input, or an output that cannot be written, 3 the script failed by
-itself, 4 unfinished: a signal ended it first, and the document has what was known by then.
+Exit codes: 0 the document was written, 2 bad usage or input, or an output that cannot be written, 3 the script failed for
+another reason, 4 unfinished: a signal ended it first, and the document has what was known by then.
 
 Examples:
   fathom report --gpu rtx3090 -- python train.py

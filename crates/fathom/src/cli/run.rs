@@ -12,26 +12,26 @@ use super::{CardArguments, UnfoldArguments};
 Without `--gpu` and `--memory`, memory is unlimited.
 
 Exit codes: 0 fits, 1 does not fit or has grown, 2 bad usage or input, or an output that cannot be written,
-3 the script failed by itself, 4 unfinished: a signal or the timeout ended it first.
+3 the script failed for another reason, 4 unfinished: a signal or the timeout ended it first.
 
 Example:
   fathom run --gpu rtx3090 -- python train.py --batch-size 64")]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) card: CardArguments,
-    /// Stop after this many optimizer steps; 0 lets the script end by itself [default: 3]
+    /// Stop after this many optimizer steps; 0 runs the script to its end [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) steps: Option<u64>,
     /// End the script after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
-    /// Exit with 1 if the run needs more than this, context included
+    /// Exit with 1 if the run needs more than this, CUDA context included
     #[arg(long, value_name = "SIZE")]
     pub(crate) budget: Option<String>,
-    /// Exit with 1 if the run needs more than this baseline, written by `--save-baseline`, and the margin
+    /// Exit with 1 if the run needs more than this baseline (see `--save-baseline`) plus the margin
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Growth that is let through: `2%`, `64MiB`, `0` [default: 2%]
+    /// Allowed growth over the baseline: `2%`, `64MiB`, `0` [default: 2%]
     #[arg(long, value_name = "MARGIN")]
     pub(crate) margin: Option<String>,
     /// Write what the run needs as a baseline, small enough to commit
@@ -45,21 +45,20 @@ pub(crate) struct RunArguments {
     /// Write the report as one HTML file, which opens from disk and needs no network
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
-    /// Keep the files of the run in this folder; those of an earlier run are replaced, no others
+    /// Keep the files of the run in this folder; files of an earlier run are replaced
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// `off`: do not compute values that sizes and branches depend on [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) values: Option<String>,
-    /// What a line of yours gives that cannot be known: so many are kept, or this number; repeatable. `least` for all
-    /// tries nothing else
+    /// Assume this number where a line reads a value that cannot be known; `least` or `most` for all lines; repeatable
     #[arg(long, value_name = "FILE:LINE=NUMBER")]
     pub(crate) assume: Vec<String>,
     /// `off`: do not record who holds the memory; peaks and verdict only [default: on]
     #[arg(long, value_name = "on|off")]
     pub(crate) record: Option<String>,
-    /// `off`: do not run the command again to find what it needs; `on`: also where it cannot be kept from writing files
-    /// and connecting to other machines [default: confined]
+    /// `off`: do not repeat the run to find what it needs; `on`: repeat it even where it cannot be kept from writing
+    /// files and from the network [default: confined]
     #[arg(long, value_name = "confined|on|off")]
     pub(crate) verify: Option<String>,
     /// `off`: do not run a shortened training to see evaluation, saving and later epochs [default: on]
@@ -76,8 +75,8 @@ pub(crate) struct RunArguments {
     pub(crate) ask: Vec<String>,
     #[command(flatten)]
     pub(crate) world: WorldArguments,
-    /// Ranks that run at once, at most [default: as many as there are cores and memory for]
-    #[arg(long, help_heading = "More than one card", value_name = "N", allow_hyphen_values = true)]
+    /// The most ranks that run at the same time [default: as many as there are cores and memory for]
+    #[arg(long, help_heading = "More than one GPU", value_name = "N", allow_hyphen_values = true)]
     pub(crate) jobs: Option<String>,
     #[command(flatten)]
     pub(crate) unfold: UnfoldArguments,
@@ -107,7 +106,7 @@ pub(crate) struct OutletArguments {
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Exit codes: 0 every script passes, 1 one does not fit or has grown, 2 bad usage or input, or an output that cannot be
-written, 3 one failed by itself, 4 one is unfinished: a signal or its timeout ended it first.
+written, 3 one failed for another reason, 4 one is unfinished: a signal or its timeout ended it first.
 
 Example of a `fathom.toml`:
   gpu = \"rtx3090\"
@@ -118,10 +117,10 @@ Example of a `fathom.toml`:
   budget = \"16GiB\"
   baseline = \"memory/small.json\"")]
 pub(crate) struct CheckArguments {
-    /// Scripts by name [default: all]
+    /// Names of scripts [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Write each script's baseline anew instead of comparing
+    /// Write new baselines instead of comparing
     #[arg(long)]
     pub(crate) update_baselines: bool,
     #[command(flatten)]
@@ -129,31 +128,31 @@ pub(crate) struct CheckArguments {
     /// Write all reports as JSON (`-` for standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Scripts that run at once, at most [default: as many as there are cores and memory for]
+    /// The most scripts that run at the same time [default: as many as there are cores and memory for]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) jobs: Option<String>,
-    /// Show what the scripts print, which run one after another then
+    /// Show what the scripts print; they run one after another then
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }
 
 /// Flags about more than one card.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "More than one card")]
+#[command(next_help_heading = "More than one GPU")]
 pub(crate) struct WorldArguments {
-    /// The script is one rank of so many; only the ranks that are asked for run
+    /// Simulate one rank of an N-rank job
     #[arg(long, value_name = "N")]
     pub(crate) world_size: Option<u32>,
-    /// Which rank runs [default: 0]
+    /// Which rank to simulate [default: 0]
     #[arg(long, value_name = "R", conflicts_with = "ranks")]
     pub(crate) rank: Option<u32>,
-    /// Several ranks, and a table of them: `0,1,last`, `0..4`, `all`
+    /// Simulate several ranks and compare them: `0,1,last`, `0..4`, `all`
     #[arg(long, value_name = "R,R,…")]
     pub(crate) ranks: Option<String>,
-    /// Cards of one machine [default: 8, or what divides the world]
+    /// GPUs of one machine [default: 8, or the largest number below that divides the ranks]
     #[arg(long, value_name = "G")]
     pub(crate) gpus_per_node: Option<u32>,
-    /// Without a world: how many cards one process sees [default: 1]; or names of GPUs to compare, as `--gpu a,b` has them
+    /// Without `--world-size`: how many GPUs the process sees [default: 1], or names of GPUs to compare
     #[arg(long, value_name = "K", conflicts_with = "world_size")]
     pub(crate) gpus: Option<String>,
 }

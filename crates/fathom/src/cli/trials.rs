@@ -18,22 +18,22 @@ pub(crate) struct TrialArguments {
     /// End a trial after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
-    /// What is found where nobody knows: `train.py:88=1200` for a line, `least` or `most` for all
+    /// Assume a value that cannot be known: `train.py:88=1200` for a line, `least` or `most` for all lines
     #[arg(long, value_name = "FILE:LINE=NUMBER")]
     pub(crate) assume: Vec<String>,
-    /// Each trial is rank 0 of a world of N ranks
+    /// Each trial simulates rank 0 of an N-rank job
     #[arg(long, value_name = "N")]
     pub(crate) world_size: Option<u32>,
-    /// Trials that run at once, at most [default: as many as there are cores and memory for]
+    /// The most trials that run at the same time [default: as many as there are cores and memory for]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) jobs: Option<String>,
     /// Write the answer as JSON (`-` for standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Run every trial, even where its answer is remembered
+    /// Run every trial, even if its answer is cached
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// No progress
+    /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// The command: `train.py`, `python -m …`; `--` may stand before it
@@ -45,7 +45,7 @@ pub(crate) struct TrialArguments {
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Exit codes: 0 it fits, as it is or with a plan, 1 nothing that was tried fits, 2 bad usage or input, or an output that
-cannot be written, 3 the script failed by itself, 4 unfinished: a signal ended the search first.
+cannot be written, 3 the script failed for another reason, 4 unfinished: a signal ended the search first.
 
 Example:
   fathom fit --gpu rtx3090 --vary batch-size=32,16 -- python train.py --batch-size 64")]
@@ -64,7 +64,7 @@ pub(crate) struct FitArguments {
     /// Apply the patch of the chosen plan to your files
     #[arg(long)]
     pub(crate) write: bool,
-    /// Values of a setting of the script's that may be tried, the mildest first: `batch-size=32,16`
+    /// Values that may be tried for a setting of the script, the mildest first: `batch-size=32,16`
     #[arg(long, value_name = "NAME=V,V,…")]
     pub(crate) vary: Vec<String>,
     #[command(flatten)]
@@ -86,19 +86,19 @@ pub(crate) struct SweepArguments {
     /// Values to try: `batch=8,16,32`, or a range whose largest fitting value is searched: `batch=1..512`
     #[arg(long, required = true, value_name = "NAME=V,V,…")]
     pub(crate) vary: Vec<String>,
-    /// Cards, e.g. `rtx3090,a100-80g` [default: memories from 8 to 80 GiB]
+    /// GPUs, e.g. `rtx3090,a100-80g` [default: memories from 8 to 80 GiB]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) gpu: Vec<String>,
-    /// Memories, e.g. `16GiB,24GiB`, of any card, or of the one that `--gpu` names
+    /// Memory sizes, e.g. `16GiB,24GiB`, of any GPU, or of the one that `--gpu` names
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',')]
     pub(crate) memory: Vec<String>,
     /// What the desktop or other programs hold of each already, e.g. `2GiB`, `10%`
     #[arg(long, value_name = "SIZE")]
     pub(crate) used: Option<String>,
-    /// Run only the K-th of N parts, for jobs that share a cache, and show what all have so far: `2/4`
+    /// Run only part K of N, for jobs that share a cache, and show what all jobs have so far: `2/4`
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     pub(crate) shard: Option<String>,
-    /// Also how each cause of the peak grows with each knob: up to four recorded runs a knob
+    /// Also show how each cause of the peak grows with each setting: up to four recorded runs for each
     #[arg(long)]
     pub(crate) causes: bool,
     #[command(flatten)]

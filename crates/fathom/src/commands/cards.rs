@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use gpus::Card;
-use report::Palette;
 use report::cards::{self, OnCard};
 
 use crate::cli::{CardArguments, RunArguments};
@@ -10,6 +9,7 @@ use crate::error::Hinted;
 use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
+use crate::screen;
 use crate::settings::{Settings, Typed};
 
 /// The word for the whole catalogue.
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &RunArguments, names: &[&str]) -> Result<u8> {
     let runs = runner.run_on(&cards)?;
     let rows: Vec<OnCard> = runs.into_iter().map(|run| OnCard { run }).collect();
     if outputs.json(arguments.json.as_deref(), || cards::json(&rows)) {
-        outputs.print(&cards::terminal(&rows, Palette::coloured()));
+        outputs.print(&cards::terminal(&rows, screen::reader()));
     }
     let is_all = names == [ALL];
     let passes = match is_all {

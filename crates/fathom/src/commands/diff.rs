@@ -6,7 +6,7 @@ use ::page::Item;
 use answer::Shown;
 use anyhow::{Context, Result};
 use recording::Recording;
-use report::{Palette, RankedSides};
+use report::RankedSides;
 use serde_json::Value;
 
 use super::page::{json_of, name_of, refuse_same};
@@ -14,6 +14,7 @@ use crate::cli::DiffArguments;
 use crate::error::Hinted;
 use crate::outputs::Outputs;
 use crate::page::REPORT;
+use crate::screen;
 use crate::{here, load, outcome};
 
 /// Compares two runs; 0 if there is an answer.
@@ -43,7 +44,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<u8> {
         outputs.file(path, report::diff::markdown(&difference));
     }
     if outputs.json(arguments.source.json.as_deref(), || json) {
-        outputs.print(&report::diff::terminal(&difference, Palette::coloured(), arguments.all));
+        outputs.print(&report::diff::terminal(&difference, screen::reader(), arguments.all));
     }
     Ok(outputs.finish(0))
 }
@@ -65,7 +66,7 @@ fn most_different(
     let sides = all.iter().map(|shown| shown.side.clone()).collect();
     let ranks = RankedSides::of(sides).context("there is nothing to compare")?;
     if arguments.source.json.as_deref() != Some(Path::new("-")) {
-        outputs.print(&report::explain_ranks(&ranks, Palette::coloured()));
+        outputs.print(&report::explain_ranks(&ranks, screen::reader()));
         outputs.print("\n");
     }
     // Of equal ones both are the first: then it is compared with the next.

@@ -8,7 +8,7 @@ use std::path::Path;
 use answer::Opened;
 use anyhow::Result;
 use recording::Recording;
-use report::{Explanation, Palette};
+use report::Explanation;
 use study::{Study, Wants};
 
 use crate::cli::ExplainArguments;
@@ -18,6 +18,8 @@ use crate::here;
 use crate::load;
 use crate::oom;
 use crate::outputs::Outputs;
+use crate::screen;
+use crate::shell;
 
 /// Says who holds the memory of recordings and memory snapshots, and what texts say about it; 0 if there is an
 /// answer. Texts are explained together: a log and a table may be about one card.
@@ -48,7 +50,7 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     let studied = recorded.into_iter().map(|(file, recording)| explanation(recording, file, wants));
     let mut studied: Vec<Explanation> = studied.collect::<Result<_>>()?;
     if let Some(ranks) = answer::ranks(&studied) {
-        outputs.print(&report::explain_ranks(&ranks, Palette::coloured()));
+        outputs.print(&report::explain_ranks(&ranks, screen::reader()));
         outputs.print("\n");
         studied = answer::in_full(studied, &ranks);
     }
@@ -65,6 +67,7 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
         let asked = arguments.ask.iter();
         let about = diagnose::About { anatomy, findings, command: &[] };
         explanation.answers = asked.map(|ask| diagnose::ask(&about, ask)).collect();
+        explanation.next = Some(next(&explanation, arguments));
         show(&explanation, arguments, &mut outputs);
     }
     if texts.is_empty() && is_any_recorded {
@@ -75,6 +78,18 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     }
     oom::explain(&texts, &arguments.texts, arguments.source.json.as_deref(), &mut outputs)?;
     Ok(outputs.finish(0))
+}
+
+/// The same with every section; where that was asked for, as a page.
+fn next(explanation: &Explanation, arguments: &ExplainArguments) -> String {
+    let Explanation { file, study, .. } = explanation;
+    if arguments.unfold.all {
+        return shell::line(["fathom", "page", file]);
+    }
+    let device = study.device.to_string();
+    let of_one = arguments.source.device.map(|_| ["--device", &device]);
+    let words = ["fathom", "explain", "--all"].into_iter().chain(of_one.into_iter().flatten());
+    shell::line(words.chain([file.as_str()]))
 }
 
 /// Flags that make no sense for what the files turned out to be.
@@ -102,6 +117,6 @@ pub(crate) fn explanation(recording: Recording, file: &Path, wants: Wants) -> Re
 
 fn show(explanation: &Explanation, arguments: &ExplainArguments, outputs: &mut Outputs) {
     if outputs.json(arguments.source.json.as_deref(), || report::explain_json(explanation)) {
-        outputs.print(&report::explain(explanation, Palette::coloured(), &arguments.unfold()));
+        outputs.print(&report::explain(explanation, screen::reader(), &arguments.unfold()));
     }
 }

@@ -6,7 +6,6 @@ use anyhow::Result;
 use fit::Knob;
 use fit::lever::{self, AMP_BF16, AMP_FP16};
 use fit::plan::{Speeds, Wish, search};
-use report::Palette;
 use report::fit::Fit;
 
 use super::sweep::questions;
@@ -18,6 +17,7 @@ use crate::fitting::Fitting;
 use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::runner::{OnPhantom, hinted};
+use crate::screen;
 use crate::settings::Settings;
 use crate::vary::{Vary, read_vary, templates};
 
@@ -89,7 +89,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     };
     drop(bench);
     if outputs.json(trial.json.as_deref(), || report::fit::json(&fit)) {
-        outputs.print(&report::fit::terminal(&fit, Palette::coloured()));
+        outputs.print(&report::fit::terminal(&fit, screen::reader()));
     }
     let failed = done.is_some_and(|done| !done.is_done());
     Ok(outputs.finish(fit.exit_code().max(u8::from(failed))))

@@ -9,6 +9,7 @@ mod explain;
 mod fit;
 mod gpus;
 mod meta;
+mod next;
 mod page;
 mod replay;
 mod report;

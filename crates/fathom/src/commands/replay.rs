@@ -5,7 +5,6 @@ use std::path::Path;
 use allocator::{Requests, Settings, Timeline, pack, reproduce};
 use anyhow::Result;
 use recording::{BlockState, Event, Recording};
-use report::Palette;
 use report::replay::{Contradiction, Difference, Ideal, Replay};
 
 use crate::card::Meant;
@@ -13,6 +12,7 @@ use crate::cli::ReplayArguments;
 use crate::error::Hinted;
 use crate::load;
 use crate::outputs::Outputs;
+use crate::screen;
 use study::settings_trials::{self, Candidate, Trial};
 
 /// Replays a file under its own settings and under others; 1 if it differs or does not fit.
@@ -83,8 +83,7 @@ fn put_on(replay: &mut Replay, Meant { card, notes }: &Meant) {
     if !card.is_nameless() {
         replay.card = card.title.to_owned();
         replay.context_bytes = card.context_bytes;
-        replay.context_known =
-            if card.context_known.is_assumed() { "assumed" } else { "measured on such a card" };
+        replay.context_known = if card.context_known.is_assumed() { "assumed" } else { "measured" };
     }
     replay.notes.extend(notes.iter().cloned());
 }
@@ -176,6 +175,6 @@ fn is_same(one: &Settings, other: &Settings) -> bool {
 
 fn show(replay: &Replay, arguments: &ReplayArguments, outputs: &mut Outputs) {
     if outputs.json(arguments.source.json.as_deref(), || report::replay::json(replay)) {
-        outputs.print(&report::replay::terminal(replay, Palette::coloured()));
+        outputs.print(&report::replay::terminal(replay, screen::reader()));
     }
 }

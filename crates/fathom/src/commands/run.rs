@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use report::Palette;
 use report::check::Check;
-use study::{Judgement, Run, Verdict};
+use study::{Run, Verdict};
 
 use super::cards;
+use super::next::next;
 use crate::asking;
 use crate::bound;
 use crate::ci;
-use crate::cli::{CardArguments, RunArguments};
+use crate::cli::RunArguments;
 use crate::confined::{By, Confined, Window};
 use crate::gate::Gate;
 use crate::launch::Launch;
@@ -21,11 +21,11 @@ use crate::need::Again;
 use crate::outcome;
 use crate::outputs::{Asked, Outputs};
 use crate::page;
+use crate::progress::Soon;
 use crate::ranks;
 use crate::screen;
 use crate::session::{self, Folder, Kept};
 use crate::settings::{Settings, Verify};
-use crate::shell;
 use crate::whole;
 use crate::world::World;
 
@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     if let Some(names) = cards::named(arguments) {
         return cards::run(arguments, &names);
     }
+    screen::tell(arguments.quiet, arguments.verbose);
     let settings = Settings::resolve(&arguments.into())?;
     let mut outputs = Outputs::check(&asked(arguments))?;
     let gate = Gate::open(&settings, arguments.save_baseline.as_deref())?;
@@ -46,13 +47,15 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
             screen::say(&format!("fathom: {key} = {value} ({origin})"));
         }
     }
+    let soon = Soon::say(doing(&settings));
     let Seen { mut run, files, ran, folder, _again } =
         see(&arguments.command, &settings, world.as_ref(), arguments.out.as_deref())?;
+    drop(soon);
     run.keep_cards_that_are_certain();
     let may_try = world.is_none() && settings.verify != Verify::Off;
     asking::answer(&mut run, arguments, &settings, may_try.then_some(ran));
     gate.judge(&mut run);
-    run.next = next(arguments, &run);
+    run.next = next(arguments, &run).into_iter().collect();
     if let RunFolder::Kept(kept) = &folder {
         outputs.file(&kept.path().join(page::REPORT), report::json(&run));
     }
@@ -67,6 +70,20 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8> {
     };
     publish(run, arguments, &gate, &mut outputs);
     Ok(outputs.finish(exit_code))
+}
+
+/// What a run does first, in words.
+fn doing(settings: &Settings) -> String {
+    let gpu = match &settings.card {
+        Some(card) => format!("a phantom {}", card.shown_title()),
+        None => "a phantom GPU with unlimited memory".to_owned(),
+    };
+    let until = match settings.steps {
+        0 => "until it ends by itself".to_owned(),
+        1 => "for 1 step".to_owned(),
+        steps => format!("for {steps} steps"),
+    };
+    format!("running the script on {gpu}, {until}")
 }
 
 /// A run, with all that further runs of the same have said, and its files.
@@ -213,20 +230,6 @@ fn settle(run: &mut Run) {
     }
 }
 
-/// What to type where it does not fit, or hardly does.
-fn next(arguments: &RunArguments, run: &Run) -> Vec<String> {
-    let is_short_of_memory = matches!(run.judgement(), Judgement::DoesNotFit | Judgement::Tight);
-    let CardArguments { gpu, memory, used } = &arguments.card;
-    let flags = [("--gpu", gpu), ("--memory", memory), ("--used", used)];
-    let flags = flags
-        .iter()
-        .flat_map(|(flag, value)| value.iter().flat_map(|value| [*flag, value.as_str()]));
-    let command = arguments.command.iter().map(String::as_str);
-    let words = ["fathom", "fit"].into_iter().chain(flags).chain(["--"]).chain(command);
-    // A card of the environment or of `fathom.toml` is that of the next command too.
-    is_short_of_memory.then(|| shell::line(words)).into_iter().collect()
-}
-
 /// Files that the flags ask for, besides a baseline.
 fn asked(arguments: &RunArguments) -> Vec<Asked<'_>> {
     let own = [("--json", arguments.json.as_deref()), ("--page", arguments.page.as_deref())];
@@ -251,12 +254,13 @@ fn show(run: &Run, arguments: &RunArguments, outputs: &mut Outputs) {
     if !outputs.json(arguments.json.as_deref(), || report::json(run)) {
         return;
     }
-    let text = report::terminal(run, Palette::coloured(), &arguments.unfold.into());
+    let reader = screen::reader();
     let text = match arguments.quiet {
-        true => text.lines().next().map(|line| format!("{line}\n")).unwrap_or_default(),
-        false if std::io::stdout().is_terminal() => format!("\n{text}"),
-        false => text,
+        true => report::answer(run, reader),
+        false => report::terminal(run, reader, &arguments.unfold.into()),
     };
+    let is_terminal = std::io::stdout().is_terminal();
+    let text = if is_terminal && !arguments.quiet { format!("\n{text}") } else { text };
     outputs.print(&text);
 }
 

@@ -6,7 +6,6 @@ use anyhow::Result;
 use fit::largest::Search;
 use fit::scaling::{self, Causes};
 use fit::{Outcome, Target, grid};
-use report::Palette;
 use report::sweep::{Row, Sweep, SweptCard};
 
 use crate::cache;
@@ -16,6 +15,7 @@ use crate::outcome::UNFINISHED;
 use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
+use crate::screen;
 use crate::settings::Settings;
 use crate::shard::Shard;
 use crate::vary::{Vary, WORLD_SIZE, knobs, read_vary, shown};
@@ -58,8 +58,8 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
         1 => search(&mut answer, &mut runner, &varied, &cards)?,
         _ => {
             return Err(Hinted::error(
-                "two knobs have a range",
-                "search one: give values for the other",
+                "only one `--vary` can be a range",
+                "give values for the other, as `--vary batch=8,16,32`",
             ));
         }
     }
@@ -71,7 +71,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     answer.trials = runner.trials(began, notes.collect());
     drop(runner);
     if outputs.json(trial.json.as_deref(), || report::sweep::json(&answer)) {
-        outputs.print(&report::sweep::terminal(&answer, Palette::coloured()));
+        outputs.print(&report::sweep::terminal(&answer, screen::reader()));
     }
     Ok(outputs.finish(exit_code(&answer)))
 }
@@ -285,7 +285,7 @@ fn notes(answer: &Sweep, runner: &OnPhantom) -> Vec<String> {
         .map(|point| &point.outcome)
         .find(|outcome| matches!(outcome, Outcome::Failed(_)))
     {
-        notes.push(format!("a trial failed by itself: {why}"));
+        notes.push(format!("a trial failed for another reason: {why}"));
     }
     if runner.is_in_world() || answer.knobs.iter().any(|knob| knob.name == WORLD_SIZE) {
         notes.push(

@@ -12,13 +12,13 @@ use std::path::Path;
 
 use anyhow::Result;
 use oom::{Amount, Dim, Reconciling, Shape, Solution};
-use report::Palette;
 use report::oom::Texts;
 
 pub(crate) use self::arguments::TextArguments;
 use crate::card::{find_card, size};
 use crate::error::Hinted;
 use crate::outputs::Outputs;
+use crate::screen;
 
 /// Explains texts, each with the name of its file.
 pub(crate) fn explain(
@@ -157,7 +157,7 @@ fn count(text: &str) -> Option<u64> {
 
 fn show(answer: &Texts, json: Option<&Path>, outputs: &mut Outputs) {
     if outputs.json(json, || report::oom::json(answer)) {
-        outputs.print(&report::oom::terminal(answer, Palette::coloured()));
+        outputs.print(&report::oom::terminal(answer, screen::reader()));
     }
 }
 

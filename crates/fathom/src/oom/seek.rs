@@ -19,7 +19,7 @@ use crate::settings::{Settings, Verify};
 const STEPS: u64 = 2;
 
 /// Runs the command on a card like the text's; if nothing of that size is asked for there, on one
-/// without end, where it comes further.
+/// with unlimited memory, where it comes further.
 pub(super) fn seek(
     asked: &[Amount],
     capacity: Option<Amount>,
@@ -63,7 +63,7 @@ fn saying(memory: Option<u64>, again: bool) -> String {
     let again = if again { "nothing of that size was asked for; " } else { "" };
     match memory {
         Some(bytes) => format!("{again}running on a phantom of {}", report::bytes::text(bytes)),
-        None => format!("{again}running on a phantom without end"),
+        None => format!("{again}running on a phantom with unlimited memory"),
     }
 }
 

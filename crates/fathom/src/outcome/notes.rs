@@ -1,7 +1,7 @@
 //! What the reader should know about the numbers of a run.
 
 use crate::settings::Settings;
-use study::Run;
+use study::{Run, SIMULATED};
 
 use super::files::Seen;
 use super::software::cudnn_text;
@@ -30,10 +30,7 @@ pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String>
         notes.push(format!("{}{when}: {} ({})", fault.loss, fault.error, fault.place));
     }
     if run.peak.is_some() {
-        notes.push(
-            "kernels did not run: losses and other results of large tensors are not real"
-                .to_owned(),
-        );
+        notes.push(SIMULATED.to_owned());
     }
     notes.extend(process.and_then(|process| rounds(process, run)));
     notes.extend(process.into_iter().flat_map(|process| &process.generations).map(full_length));
@@ -107,8 +104,7 @@ pub(super) fn missing_kernels(card: &gpus::Card, process: Option<&Process>) -> O
     }
     let (major, minor) = card.compute_capability;
     Some(format!(
-        "torch {torch} has no kernels for compute capability {major}.{minor} (built for {}): on the real GPU \
-         the script ends with `no kernel image is available for execution on the device`",
-        architectures.join(", ")
+        "torch {torch} has no kernels for compute capability {major}.{minor}: on the real GPU the script ends with \
+         `no kernel image is available`"
     ))
 }

@@ -1,6 +1,7 @@
 //! Which Python a command will run, and what torch it has.
 
 mod probe;
+mod wrapped;
 
 use std::fs;
 use std::io::Read;
@@ -121,18 +122,34 @@ fn shebang(program: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| is_python(path))
 }
 
+/// Pythons that a wrapper or a shell script may start: those among its words, then that of the activated environment
+/// and of the `PATH`.
+fn others(command: &[String]) -> Vec<PathBuf> {
+    let named = command.iter().skip(1).filter(|word| is_python(Path::new(word)));
+    let named = named.filter_map(|word| find_program(word).ok());
+    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(std::env::var_os);
+    let environments = environments.map(|folder| Path::new(&folder).join("bin/python"));
+    let on_path = ["python", "python3"].into_iter().filter_map(|name| find_program(name).ok());
+    named.chain(environments.filter(|path| path.is_file())).chain(on_path).collect()
+}
+
 impl Python {
     /// The Python that a command will run; `None` if that is not known, as in a shell script, and the one of the
     /// `PATH` has no CUDA build of torch.
     pub(crate) fn of(command: &[String]) -> Result<Option<Python>> {
-        find_program(&command[0])?;
-        if let Some(path) = interpreter(command) {
-            return Python::probe(&path, &Start::of(command)).map(Some);
+        let program = find_program(&command[0])?;
+        let wrapped = wrapped::interpreter(command);
+        let is_last = is_python(&program) || wrapped.is_some();
+        let own = wrapped.or_else(|| interpreter(command));
+        let own = own.map(|path| Python::probe(&path, &Start::of(command))).transpose()?;
+        // A program that is written in Python may start another one: then its own need not have torch.
+        if is_last || own.as_ref().is_some_and(|own| own.cuda_torch().is_ok()) {
+            return Ok(own);
         }
-        // What a shell script that calls `python` will most likely get.
-        let path = ["python", "python3"].iter().find_map(|name| find_program(name).ok());
-        let python = path.and_then(|path| Python::probe(&path, &Start::default()).ok());
-        Ok(python.filter(|python| python.cuda_torch().is_ok()))
+        Ok(others(command).into_iter().find_map(|path| {
+            let python = Python::probe(&path, &Start::default()).ok()?;
+            python.cuda_torch().is_ok().then_some(python)
+        }))
     }
 
     /// The torch that a run on the phantom needs, or what is missing.

@@ -98,7 +98,7 @@ pub(crate) struct Settings {
     pub(crate) keeps_source: bool,
     /// The baseline to compare with.
     pub(crate) baseline: Option<PathBuf>,
-    /// Growth that is let through.
+    /// Allowed growth over the baseline.
     pub(crate) margin: Margin,
     /// Cards that the process sees, outside of a world.
     pub(crate) cards: Option<u32>,
@@ -206,7 +206,9 @@ impl Settings {
 fn cards(asked: Option<u32>) -> Result<Option<u32>> {
     let most = MAX_DEVICES as u32;
     match asked {
-        Some(0) => Err(Hinted::error("`--gpus 0`: a run without a card", "leave fathom out")),
+        Some(0) => {
+            Err(Hinted::error("`--gpus` must be at least 1", "for one card leave the flag out"))
+        }
         Some(count) if most < count => Err(Hinted::error(
             format!("{count} cards in one process"),
             format!("up to {most}; for more ranks than that, `--world-size {count}`"),

@@ -2,9 +2,8 @@
 
 use super::Check;
 use crate::lines::Lines;
-use crate::sections::COLUMNS;
+use crate::reader::Reader;
 use crate::sections::columns::begin;
-use crate::terminal::Palette;
 
 /// Columns of names, cards and sizes.
 const NAME: usize = 28;
@@ -12,16 +11,16 @@ const CARD: usize = 12;
 const SIZE: usize = 11;
 
 /// `pass  train   rtx3090   15.87 GiB of 20.00 GiB`, and below it why not.
-pub fn row(check: &Check, palette: Palette) -> String {
+pub fn row(check: &Check, reader: Reader) -> String {
     let (style, word) = match check.passes() {
-        true => (palette.good, "pass"),
-        false => (palette.bad, "FAIL"),
+        true => (reader.good, "pass"),
+        false => (reader.bad, "FAIL"),
     };
     let change = match &check.run.against {
         Some(_) => format!("  baseline {}", check.change()),
         None => String::new(),
     };
-    let mut lines = Lines::default();
+    let mut lines = Lines::new(reader);
     let first = format!(
         "  {} {} {:>SIZE$} of {:>SIZE$}{change}",
         begin(&check.name, NAME),
@@ -33,9 +32,7 @@ pub fn row(check: &Check, palette: Palette) -> String {
     if !check.passes() {
         let place = check.place().map(|(file, line)| format!("at {file}:{line}"));
         for reason in check.reasons().into_iter().chain(place) {
-            for line in crate::sections::columns::sentence(&reason, COLUMNS) {
-                lines.add(&format!("      {line}"));
-            }
+            lines.paragraph(&format!("      {reason}"));
         }
     }
     lines.text()

@@ -4,10 +4,10 @@ use anatomy::bytes;
 use diff::{Change, Difference, Status};
 
 use super::sentences;
-use crate::lines::Lines;
-use crate::sections::columns::{bar, begin, end, sentence, wrap};
-use crate::sections::{COLUMNS, Section};
-use crate::terminal::Palette;
+use crate::lines::{LABEL_WIDTH, Lines};
+use crate::reader::Reader;
+use crate::sections::Section;
+use crate::sections::columns::{bar, begin, end};
 
 /// Rows of each section, unless all are wanted.
 const ROWS: usize = 5;
@@ -15,37 +15,43 @@ const ROWS: usize = 5;
 const BAR: u64 = 28;
 /// Columns in front of a name: sign, change, before and after.
 const NUMBERS: usize = 39;
+/// Columns of a name, at least.
+const NAME: usize = 20;
+/// Columns of a category's name.
+const CATEGORY: usize = 13;
 
 /// The whole; `all` shows every row that changed.
-pub fn terminal(difference: &Difference, palette: Palette, all: bool) -> String {
+pub fn terminal(difference: &Difference, reader: Reader, all: bool) -> String {
     let section = |label, rows| Section { label, rows };
     let most = if all { usize::MAX } else { ROWS };
+    // Columns of a name.
+    let width = reader.columns.saturating_sub(LABEL_WIDTH + NUMBERS).max(NAME);
     let mut sections = vec![
         section("A", vec![sentences::given(&difference.a)]),
         section("B", vec![sentences::given(&difference.b)]),
         section("peak", totals(difference)),
         section("causes", findings(difference)),
-        section("held", categories(difference, all)),
-        section("modules", modules(difference, most)),
-        section("lines", lines(difference, most, all)),
-        section("tensors", tensors(difference, most)),
+        section("held", categories(difference, width, all)),
+        section("modules", modules(difference, width, most)),
+        section("lines", lines(difference, width, (most, all))),
+        section("tensors", tensors(difference, width, most)),
     ];
     if all {
         sections.push(section("operator", operators(difference)));
     }
     sections.push(section("phases", phases(difference)));
     let texts = difference.renamed.iter().chain(&difference.notes);
-    let notes = texts.map(|note| section("note", sentence(note, COLUMNS)));
+    let notes = texts.map(|note| section("note", vec![note.clone()]));
     sections.extend(notes);
     let style = match difference.allocated.delta().signum() {
-        1 => palette.bad,
-        -1 => palette.good,
+        1 => reader.bad,
+        -1 => reader.good,
         _ => anstyle::Style::new(),
     };
-    let mut lines = Lines::default();
-    lines.styled(style, &sentences::answer(difference), "");
+    let mut lines = Lines::new(reader);
+    lines.headline(style, &sentences::answer(difference));
     for Section { label, rows } in sections {
-        lines.section(palette.label, label, rows);
+        lines.section(reader.label, label, rows);
     }
     lines.text()
 }
@@ -93,13 +99,14 @@ fn totals(difference: &Difference) -> Vec<String> {
     rows.collect()
 }
 
-fn categories(difference: &Difference, all: bool) -> Vec<String> {
+fn categories(difference: &Difference, width: usize, all: bool) -> Vec<String> {
     let delta = |row: &diff::Named| row.bytes.delta().unsigned_abs();
     let greatest = difference.categories.iter().map(delta).max().unwrap_or(0);
     let text = |category: &diff::Named| {
-        let bar = bar(delta(category), greatest, BAR);
+        let bar =
+            bar(delta(category), greatest, BAR.min(width.saturating_sub(CATEGORY + 1) as u64));
         let name = sentences::category(&category.name);
-        vec![row(category.bytes, &format!("{} {bar}", begin(&name, 13)))]
+        vec![row(category.bytes, &format!("{} {bar}", begin(&name, CATEGORY)))]
     };
     // What is too small for a bar shares a row.
     let mut rows = difference.categories.clone();
@@ -110,29 +117,29 @@ fn categories(difference: &Difference, all: bool) -> Vec<String> {
     changed(&rows, shown, |row| row.bytes, text)
 }
 
-fn modules(difference: &Difference, most: usize) -> Vec<String> {
+fn modules(difference: &Difference, width: usize, most: usize) -> Vec<String> {
     // All in one row says nothing.
     if difference.modules.iter().all(|row| row.path.is_empty()) {
         return Vec::new();
     }
     let folded = diff::fold(&difference.modules);
-    let text = |module: &diff::Folded| vec![row(module.own, &fitted(sentences::module(module)))];
+    let text =
+        |module: &diff::Folded| vec![row(module.own, &end(&sentences::module(module), width))];
     changed(&folded, most, |row| row.own, text)
 }
 
-/// The end of a name, which tells most, in what is left of a line.
-fn fitted(name: String) -> String {
-    end(&name, COLUMNS - NUMBERS)
-}
-
-fn lines(difference: &Difference, most: usize, all: bool) -> Vec<String> {
+fn lines(difference: &Difference, width: usize, (most, all): (usize, bool)) -> Vec<String> {
     if difference.lines.iter().all(|row| row.place.file.is_empty()) {
         return Vec::new();
     }
     let text = |line: &diff::LineRow| {
-        let mut rows = vec![row(line.bytes, &fitted(sentences::line(line)))];
+        let mut rows = vec![row(line.bytes, &end(&sentences::line(line), width))];
         if !line.source.is_empty() {
-            let source = if all { line.source.clone() } else { short(&line.source) };
+            let source = if all {
+                line.source.clone()
+            } else {
+                begin(&line.source, width - 2).trim_end().to_owned()
+            };
             rows.push(below(&source));
         }
         rows
@@ -140,17 +147,13 @@ fn lines(difference: &Difference, most: usize, all: bool) -> Vec<String> {
     changed(&difference.lines, most, |row| row.bytes, text)
 }
 
-fn short(source: &str) -> String {
-    begin(source, COLUMNS - NUMBERS - 2).trim_end().to_owned()
-}
-
 /// Two rows each: what they are, and who made them where.
-fn tensors(difference: &Difference, most: usize) -> Vec<String> {
+fn tensors(difference: &Difference, width: usize, most: usize) -> Vec<String> {
     let text = |tensor: &diff::TensorRow| {
         let [what, who] = sentences::tensor(tensor);
         let who = format!("{who}{}", sentences::at(&tensor.place));
-        let mut rows = vec![row(tensor.bytes, begin(&what, COLUMNS - NUMBERS).trim_end())];
-        rows.extend((!who.is_empty()).then(|| below(&end(who.trim(), COLUMNS - NUMBERS - 2))));
+        let mut rows = vec![row(tensor.bytes, begin(&what, width).trim_end())];
+        rows.extend((!who.is_empty()).then(|| below(&end(who.trim(), width - 2))));
         rows
     };
     changed(sentences::tensors(difference), most, |row| row.bytes, text)
@@ -175,7 +178,7 @@ fn phases(difference: &Difference) -> Vec<String> {
             format!("{} {before} → {after}", sentences::category(&row.name))
         })
         .collect();
-    wrap(&parts, ", ", COLUMNS)
+    if parts.is_empty() { Vec::new() } else { vec![parts.join(", ")] }
 }
 
 fn findings(difference: &Difference) -> Vec<String> {
@@ -189,9 +192,7 @@ fn findings(difference: &Difference) -> Vec<String> {
             _ => "",
         };
         let title = format!("{word}{}", finding.title);
-        let mut parts = sentence(&title, COLUMNS - NUMBERS).into_iter();
-        let first = row(finding.bytes, &parts.next().unwrap_or_default());
-        std::iter::once(first).chain(parts.map(|part| below(&part))).collect::<Vec<String>>()
+        row(finding.bytes, &title)
     };
-    changed.iter().flat_map(text).collect()
+    changed.iter().map(text).collect()
 }

@@ -7,8 +7,8 @@ use super::places::arithmetic;
 use super::sentence;
 use crate::bytes;
 use crate::markup::{code, plain};
+use crate::reader::Reader;
 use crate::sections::columns::share;
-use crate::terminal::Palette;
 use crate::verdict::verdict;
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -63,7 +63,7 @@ pub struct Gain {
 impl Answer {
     /// `run` has the verdict; `whole` is the run that went through, whose peak is taken apart.
     pub fn of(run: &Run, whole: &Run) -> Answer {
-        let (_, word, said) = verdict(run, Palette::plain());
+        let (_, word, said) = verdict(run, Reader::plain(0));
         let at = Moment::told(run, whole);
         let cause = at.as_ref().and_then(|at| at.findings.iter().find(|finding| finding.counted));
         Answer {

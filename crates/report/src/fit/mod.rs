@@ -36,7 +36,7 @@ impl Fit {
         self.memory_bytes.saturating_sub(self.used_bytes)
     }
 
-    /// 0 a plan fits, 1 none does, 3 the script failed by itself, 4 the search was broken off.
+    /// 0 a plan fits, 1 none does, 3 the script failed for another reason, 4 the search was broken off.
     pub fn exit_code(&self) -> u8 {
         match self.answer.baseline.outcome {
             _ if self.trials.unfinished.is_some() => 4,

@@ -10,7 +10,7 @@ use super::{Fit, patch};
 use crate::assumed::{condition, legend};
 use crate::bytes;
 use crate::lines::Lines;
-use crate::terminal::Palette;
+use crate::reader::Reader;
 use study::memory_text;
 
 /// Labels of this answer have no style.
@@ -26,10 +26,10 @@ const CAUSES: usize = 4;
 const NAME: usize = 60;
 
 /// The whole answer.
-pub fn terminal(fit: &Fit, palette: Palette) -> String {
+pub fn terminal(fit: &Fit, reader: Reader) -> String {
     let answer = &fit.answer;
-    let mut lines = Lines::default();
-    verdict(fit, palette, &mut lines);
+    let mut lines = Lines::new(reader);
+    verdict(fit, reader, &mut lines);
     if let Outcome::Failed(why) = &answer.baseline.outcome {
         // The first line is the verdict's; the others are what the script printed last.
         lines.section(PLAIN_LABEL, "printed", why.lines().skip(1));
@@ -72,27 +72,27 @@ fn needs(fit: &Fit, reserved: u64) -> String {
     bytes::text(reserved + fit.context_bytes)
 }
 
-fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
+fn verdict(fit: &Fit, reader: Reader, lines: &mut Lines) {
     let answer = &fit.answer;
     let memory = format!("{} with {}", fit.card, memory_text(fit.memory_bytes, fit.used_bytes));
     let base = needs(fit, answer.baseline.peaks.reserved);
     let (style, word, sentence) = match (&answer.baseline.outcome, &answer.as_it_is, answer.chosen)
     {
         (Outcome::Failed(why), ..) => {
-            (palette.bad, "SCRIPT FAILED", why.lines().next().unwrap_or_default().to_owned())
+            (reader.bad, "SCRIPT FAILED", why.lines().next().unwrap_or_default().to_owned())
         }
         _ if fit.trials.unfinished.is_some() => {
-            (palette.bad, "INTERRUPTED", unfinished(fit, &memory, &base))
+            (reader.bad, "INTERRUPTED", unfinished(fit, &memory, &base))
         }
         (_, Outcome::Fits, _) => (
-            palette.good,
+            reader.good,
             "FITS AS IT IS",
             format!("{memory}: the run takes {base} if there is room"),
         ),
         (_, Outcome::FitsIf, _) => {
             let condition = condition(fit.trials.unknown_places.as_deref());
             let sentence = format!("{condition}: {memory}: as it is, the run takes {base}");
-            (palette.label, "FITS IF", sentence)
+            (reader.label, "FITS IF", sentence)
         }
         (_, _, Some(index)) => {
             let plan = &answer.plans[index];
@@ -102,18 +102,18 @@ fn verdict(fit: &Fit, palette: Palette, lines: &mut Lines) {
             match plan.outcome {
                 Outcome::FitsIf => {
                     let condition = condition(fit.trials.unknown_places.as_deref());
-                    (palette.label, "FITS WITH A PLAN IF", format!("{condition}: {sentence}"))
+                    (reader.label, "FITS WITH A PLAN IF", format!("{condition}: {sentence}"))
                 }
-                _ => (palette.good, "FITS WITH A PLAN", sentence),
+                _ => (reader.good, "FITS WITH A PLAN", sentence),
             }
         }
         _ => {
             let sentence =
                 format!("{memory} runs out of it; as it is, the run takes {base} without a limit");
-            (palette.bad, "NO PLAN FITS", sentence)
+            (reader.bad, "NO PLAN FITS", sentence)
         }
     };
-    lines.styled(style, word, &format!("  {sentence}"));
+    lines.answer(style, word, &sentence);
 }
 
 /// `by SIGINT after 40 s: 5 trials for … had ended`.

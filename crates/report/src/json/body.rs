@@ -152,7 +152,7 @@ struct Step {
     peak_reserved_bytes: u64,
 }
 
-/// What autograd keeps for the backward pass, and what hooks on modules count instead.
+/// What autograd keeps for the backward pass, and what forward hooks count instead.
 #[derive(Serialize)]
 struct Saved {
     saved_bytes: u64,

@@ -11,19 +11,22 @@ use super::{Entry, Texts, sentences, verdict, why};
 use crate::bytes;
 use crate::explain::operator;
 use crate::lines::Lines;
-use crate::sections::columns::{bar, begin, place, sentence, share};
-use crate::sections::{COLUMNS, Section};
-use crate::terminal::Palette;
+use crate::reader::Reader;
+use crate::sections::Section;
+use crate::sections::columns::{bar, begin, place, share};
 
 /// Columns of a row's name, and of its bar.
 const NAME: usize = 32;
 const BAR: u64 = 32;
 
+/// Columns of an allocation in one row.
+const ROW: usize = 70;
+
 /// Entries that are shown beside the main one.
 const OTHERS: usize = 6;
 
 /// The whole answer.
-pub fn terminal(texts: &Texts, palette: Palette) -> String {
+pub fn terminal(texts: &Texts, reader: Reader) -> String {
     let mut sections = Vec::new();
     if let Some(entry) = texts.main() {
         sections.push(Section { label: "asked", rows: sentences(asked(entry)) });
@@ -52,29 +55,29 @@ pub fn terminal(texts: &Texts, palette: Palette) -> String {
         label: "next",
         rows: texts.next.iter().map(ToString::to_string).collect(),
     });
-    let mut lines = Lines::default();
-    let (style, word, sentence) = heading(texts, palette);
-    lines.styled(style, word, &format!("  {sentence}"));
+    let mut lines = Lines::new(reader);
+    let (style, word, sentence) = heading(texts, reader);
+    lines.answer(style, word, &sentence);
     for Section { label, rows } in sections {
-        lines.section(palette.label, label, rows);
+        lines.section(reader.label, label, rows);
     }
     lines.text()
 }
 
-fn heading(texts: &Texts, palette: Palette) -> (Style, &'static str, String) {
+fn heading(texts: &Texts, reader: Reader) -> (Style, &'static str, String) {
     let Some(entry) = texts.main() else {
         return match texts.reconciliation.as_ref().is_some_and(|all| !all.contradictions.is_empty())
         {
-            true => (palette.bad, "CONTRADICTION", "these figures cannot all be right".to_owned()),
-            false => (palette.good, "EXPLAINED", "the figures, line by line".to_owned()),
+            true => (reader.bad, "CONTRADICTION", "these figures cannot all be right".to_owned()),
+            false => (reader.good, "EXPLAINED", "the figures, line by line".to_owned()),
         };
     };
     let (style, word) = match entry.balance.cause {
-        _ if !entry.account.kind.is_refusal() => (palette.good, "IN USE"),
-        Cause::NotMemory => (palette.bad, "NOT MEMORY"),
-        Cause::Warning => (palette.good, "A WARNING"),
-        _ if !entry.account.sure => (palette.bad, "PERHAPS OUT OF MEMORY"),
-        _ => (palette.bad, "OUT OF MEMORY"),
+        _ if !entry.account.kind.is_refusal() => (reader.good, "IN USE"),
+        Cause::NotMemory => (reader.bad, "NOT MEMORY"),
+        Cause::Warning => (reader.good, "A WARNING"),
+        _ if !entry.account.sure => (reader.bad, "PERHAPS OUT OF MEMORY"),
+        _ => (reader.bad, "OUT OF MEMORY"),
     };
     let refused = texts.entries.iter().filter(|entry| entry.account.kind.is_refusal());
     let first = match (refused.count(), sentences::place(&entry.account)) {
@@ -98,7 +101,7 @@ fn asked(entry: &Entry) -> Vec<String> {
 }
 
 fn sentences(all: impl IntoIterator<Item = String>) -> Vec<String> {
-    all.into_iter().flat_map(|text| sentence(&text, COLUMNS)).collect()
+    all.into_iter().collect()
 }
 
 /// What the rows below it sum to.
@@ -173,7 +176,7 @@ fn shapes(solution: &Solution) -> Section {
             candidate.dtype.name,
             candidate.expression()
         );
-        rows.extend(sentence(&text, COLUMNS));
+        rows.push(text);
     }
     let combinations = solution.combinations;
     let missed = match combinations {
@@ -271,7 +274,7 @@ fn others(texts: &Texts) -> Vec<String> {
         let rank = entry.account.rank.and_then(|_| sentences::place(&entry.account));
         let rank = rank.map_or(String::new(), |rank| format!("{rank}: "));
         let text = format!("{file}{}: {rank}{}", entry.account.line, verdict::verdict(entry));
-        rows.extend(sentence(&text, COLUMNS));
+        rows.push(text);
     }
     if OTHERS < all {
         rows.push(format!("… {} more", all - OTHERS));
@@ -283,7 +286,7 @@ fn others(texts: &Texts) -> Vec<String> {
 fn sought(sought: &Sought) -> Section {
     let on = match sought.memory_bytes {
         Some(bytes) => format!("a phantom of {}", bytes::text(bytes)),
-        None => "a phantom without end".to_owned(),
+        None => "a phantom with unlimited memory".to_owned(),
     };
     let mut rows = Vec::new();
     if let Some(refused) = &sought.refused {
@@ -325,7 +328,7 @@ fn allocation(alike: &Alike) -> Vec<String> {
     let at = if place.is_empty() { place } else { format!(" at {place}") };
     let what = format!("  {times}{}{shape}", bytes::text(tensor.bytes));
     let who = format!("{}{at}", operator(&tensor.origin));
-    match what.chars().count() + 1 + who.chars().count() <= COLUMNS {
+    match what.chars().count() + 1 + who.chars().count() <= ROW {
         true => vec![format!("{what} {who}")],
         false => vec![what, format!("     {who}")],
     }

@@ -45,7 +45,7 @@ pub struct Replay {
     pub card: String,
     /// What the context of a process takes of it.
     pub context_bytes: u64,
-    /// How that is known: `recorded`, `measured on such a card`, `assumed`.
+    /// How that is known: `recorded`, `measured`, `assumed`.
     pub context_known: &'static str,
     /// What other programs hold of it.
     pub used_bytes: u64,

@@ -3,32 +3,32 @@
 use crate::bytes;
 use crate::explain::at_least;
 use crate::lines::Lines;
+use crate::reader::Reader;
 use crate::replay::{Contradiction, Replay, Trial};
-use crate::terminal::Palette;
 use study::memory_text;
 
 /// The whole report.
-pub fn terminal(replay: &Replay, palette: Palette) -> String {
-    let mut lines = Lines::default();
-    verdict(replay, palette, &mut lines);
+pub fn terminal(replay: &Replay, reader: Reader) -> String {
+    let mut lines = Lines::new(reader);
+    verdict(replay, reader, &mut lines);
     if replay.first_difference.is_some() {
         return lines.text();
     }
     lines.add("");
-    table(replay, palette, &mut lines);
+    table(replay, reader, &mut lines);
     lines.add("");
-    let mut line = |label: &str, content: &str| lines.section(palette.label, label, [content]);
+    let mut line = |label: &str, content: &str| lines.section(reader.label, label, [content]);
     floor(replay, &mut line);
     notes(replay, &mut line);
     lines.text()
 }
 
-fn verdict(replay: &Replay, palette: Palette, lines: &mut Lines) {
+fn verdict(replay: &Replay, reader: Reader, lines: &mut Lines) {
     let what =
         format!("{} events of device {}, torch {}", replay.events, replay.device, torch(replay));
     if let Some(difference) = &replay.first_difference {
-        let first = format!("  {what}: first at event {}", difference.event);
-        lines.styled(palette.bad, "DIFFERS", &first);
+        let first = format!("{what}: first at event {}", difference.event);
+        lines.answer(reader.bad, "DIFFERS", &first);
         lines.add(&format!("recorded  {}", difference.recorded));
         lines.add(&format!("replayed  {}", difference.replayed));
         for line in replay.contradiction.as_ref().map(contradicts).unwrap_or_default().lines() {
@@ -39,7 +39,7 @@ fn verdict(replay: &Replay, palette: Palette, lines: &mut Lines) {
     let same = format!("{what}: every block and segment is where PyTorch put it");
     let judged = replay.judged.and_then(|row| replay.trials.get(row));
     let (Some(memory), Some(trial)) = (replay.memory_bytes, judged) else {
-        lines.styled(palette.good, "REPRODUCED", &format!("  {same}"));
+        lines.answer(reader.good, "REPRODUCED", &same);
         return;
     };
     let memory = memory_text(memory, replay.used_bytes);
@@ -53,9 +53,9 @@ fn verdict(replay: &Replay, palette: Palette, lines: &mut Lines) {
     };
     let into = if replay.card.is_empty() { "into " } else { "" };
     let (style, word, sentence) = match trial.refused {
-        None => (palette.good, "FITS", format!("{into}{card} under {under}")),
+        None => (reader.good, "FITS", format!("{into}{card} under {under}")),
         Some(refused) => (
-            palette.bad,
+            reader.bad,
             "DOES NOT FIT",
             format!(
                 "{into}{card} under {under}: event {} finds no {}",
@@ -64,11 +64,11 @@ fn verdict(replay: &Replay, palette: Palette, lines: &mut Lines) {
             ),
         ),
     };
-    lines.styled(style, word, &format!("  {sentence}"));
+    lines.answer(style, word, &sentence);
     if !trial.keeps_start {
-        lines.add("what is older than the trace is laid out anew on this card (modelled), so this is an estimate");
+        lines.paragraph("what is older than the trace is laid out anew on this card (modelled), so this is an estimate");
     }
-    lines.add(&same);
+    lines.paragraph(&same);
 }
 
 fn contradicts(found: &Contradiction) -> String {
@@ -88,7 +88,7 @@ fn torch(replay: &Replay) -> String {
 }
 
 /// A header, then one row per settings, numbers right-aligned.
-fn table(replay: &Replay, palette: Palette, lines: &mut Lines) {
+fn table(replay: &Replay, reader: Reader, lines: &mut Lines) {
     let has_card = replay.memory_bytes.is_some();
     let mut rows = vec![header(has_card)];
     rows.extend(replay.trials.iter().enumerate().map(|(index, trial)| row(index, trial, has_card)));
@@ -104,7 +104,7 @@ fn table(replay: &Replay, palette: Palette, lines: &mut Lines) {
                 false => format!("  {:>width$}", row[column], width = widths[column]),
             };
         }
-        let style = if index == 0 { palette.label } else { anstyle::Style::new() };
+        let style = if index == 0 { reader.label } else { anstyle::Style::new() };
         lines.styled(style, &line, "");
     }
 }
@@ -187,7 +187,7 @@ fn notes(replay: &Replay, line: &mut impl FnMut(&str, &str)) {
             1 => "once".to_owned(),
             times => format!("{times} times"),
         };
-        let rest = "the other rows have a card without end, see `--memory`";
+        let rest = "the other rows have unlimited memory, see `--memory`";
         line("note", &format!("the recorded card was full {full}; {rest}"));
     }
     if replay.failed_requests != 0 {
@@ -203,7 +203,10 @@ fn notes(replay: &Replay, line: &mut impl FnMut(&str, &str)) {
     }
     replay.notes.iter().for_each(|note| line("note", note));
     if replay.trials.iter().any(|trial| trial.settings.contains("garbage_collection")) {
-        line("note", "garbage is collected only under a limit, here 95 % of the card");
+        line(
+            "note",
+            "`garbage_collection_threshold` only acts with a memory limit, here 95 % of the card",
+        );
     }
     if 1 < replay.devices.len() {
         let all: Vec<String> = replay.devices.iter().map(ToString::to_string).collect();
@@ -219,7 +222,7 @@ mod tests {
     use crate::replay::Difference;
 
     fn lines(replay: &Replay) -> Vec<String> {
-        terminal(replay, Palette::plain()).lines().map(str::to_owned).collect()
+        terminal(replay, Reader::plain(100)).lines().map(str::to_owned).collect()
     }
 
     #[test]
@@ -245,7 +248,7 @@ mod tests {
         let settings = "expandable_segments:True".to_owned();
         let large = Trial { settings, refused, peak_reserved_bytes: 50 << 30, ..Trial::default() };
         let mut replay = Replay { trials: vec![small, large], ..Replay::default() };
-        let table = lines(&replay)[2..5].join("\n");
+        let table = lines(&replay)[3..6].join("\n");
         assert_eq!(
             table,
             "settings                     reserved  allocated  fragmented  taken  returned\n\

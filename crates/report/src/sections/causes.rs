@@ -4,71 +4,64 @@ use std::collections::BTreeSet;
 
 use diagnose::{Answer, Effect, Evidence, Finding, Remedy, Suspect, Whole};
 
-use super::COLUMNS;
-use super::columns::{begin, end, place, sentence, share};
+use super::columns::{begin, end, file_name, place, share};
 use crate::bytes;
 
-/// Causes and remarks on one screen.
-const CAUSES: usize = 4;
-const REMARKS: usize = 2;
-/// Rows for the explanation of the first: as many of its sentences as fit.
-const EXPLAINED: usize = 3;
-/// Remedies on one screen.
-const OFFERED: usize = 6;
+/// Causes with the remarks, unless all are wanted; and remedies.
+const CAUSES: usize = 3;
+const OFFERED: usize = 3;
 /// Columns before a title, and of the indent below it.
 const INDENT: usize = 18;
 
-/// One row each, with a word on the first; or all in full. Shares are of `allocated` bytes, or of what
-/// was `reserved`.
-pub(super) fn causes(findings: &[Finding], whole: (u64, u64), is_full: bool) -> Vec<String> {
+/// The largest in two rows each; or all in full. Shares are of `allocated` bytes, or of what was `reserved`.
+pub(super) fn causes(
+    findings: &[Finding],
+    whole: (u64, u64),
+    columns: usize,
+    is_full: bool,
+) -> Vec<String> {
     if is_full {
         return findings.iter().flat_map(|finding| full(finding, whole)).collect();
     }
     let (counted, remarks): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().partition(|finding| finding.counted);
-    let mut rows = Vec::new();
-    for (index, finding) in counted.iter().take(CAUSES).enumerate() {
-        rows.push(row(finding, whole));
-        if index == 0 {
-            rows.extend(
-                beginning(&finding.explanation).iter().map(|row| format!("{:INDENT$}{row}", "")),
-            );
-        }
-    }
-    rows.extend(remarks.iter().take(REMARKS).map(|finding| row(finding, whole)));
-    rows
+    // A remark takes the place of a cause that is not there.
+    let shown = counted.into_iter().take(CAUSES).chain(remarks).take(CAUSES);
+    let rows = shown.flat_map(|finding| {
+        let proof = finding.evidence.first().map(|first| format!("    {}", short(first)));
+        std::iter::once(row(finding, whole)).chain(proof)
+    });
+    rows.map(|row| begin(&row, columns).trim_end().to_owned()).collect()
 }
 
-/// The sentences that fit; the first in any case, cut off if it must be.
-fn beginning(text: &str) -> Vec<String> {
-    let ends = text.match_indices(". ").map(|(at, _)| at + 1).chain([text.len()]);
-    let fitting = ends.map(|end| sentence(&text[..end], COLUMNS - INDENT));
-    let last = fitting.take_while(|rows| rows.len() <= EXPLAINED).last();
-    last.unwrap_or_else(|| {
-        let mut rows = sentence(text, COLUMNS - INDENT);
-        rows.truncate(EXPLAINED);
-        rows.last_mut().into_iter().for_each(|row| row.push_str(" …"));
-        rows
-    })
-}
-
-/// One line with the usual suspects and how little they are.
+/// One line with the usual suspects and how little they are: as many as fit into it, or all.
 pub(super) fn not_the_cause(
     suspects: &[Suspect],
     (allocated, reserved): (u64, u64),
-) -> Vec<String> {
+    columns: usize,
+    is_full: bool,
+) -> Option<String> {
     let named = suspects.iter().map(|suspect| {
         let whole = if suspect.of == Whole::Reserved { reserved } else { allocated };
         match suspect.bytes {
             0 => format!("{} none", suspect.name),
-            size => format!("{} {}, {}", suspect.name, bytes::text(size), share(size, whole)),
+            size if is_full => {
+                format!("{} {}, {}", suspect.name, bytes::text(size), share(size, whole))
+            }
+            size => format!("{} {}", suspect.name, bytes::text(size)),
         }
     });
-    let named: Vec<String> = named.collect();
-    match named.is_empty() {
-        true => Vec::new(),
-        false => sentence(&format!("not the cause: {}", named.join("; ")), COLUMNS),
-    }
+    let separator = if is_full { "; " } else { ", " };
+    let longer = |row: String, next: String| match row.is_empty() {
+        true => format!("not the cause: {next}"),
+        false => format!("{row}{separator}{next}"),
+    };
+    let rows = named.scan(String::new(), |row, next| {
+        *row = longer(std::mem::take(row), next);
+        Some(row.clone())
+    });
+    let fits = |row: &String| is_full || row.chars().count() <= columns;
+    rows.enumerate().take_while(|(index, row)| *index == 0 || fits(row)).last().map(|(_, row)| row)
 }
 
 /// What may be done about the causes: what changes results least first, then what acts on more bytes.
@@ -80,20 +73,23 @@ pub(super) fn remedies(findings: &[Finding]) -> Vec<String> {
     let mut offered: Vec<(&Remedy, u64)> = all.filter(|(it, _)| seen.insert(it.id)).collect();
     offered.sort_by_key(|(remedy, size)| (remedy.label, std::cmp::Reverse(*size)));
     let rest = offered.len().saturating_sub(OFFERED);
-    let named = offered.iter().take(OFFERED).map(|(remedy, size)| {
-        format!("{} ({}, {})", remedy.id, remedy.label.name(), bytes::text(*size))
+    offered.truncate(OFFERED);
+    let groups = offered.chunk_by(|(one, _), (next, _)| one.label == next.label).map(|group| {
+        let named: Vec<&str> = group.iter().map(|(remedy, _)| remedy.id).collect();
+        let label = group.first().map_or("", |(remedy, _)| remedy.label.name());
+        format!("{} ({label})", named.join(", "))
     });
-    let named: Vec<String> = named.collect();
-    if named.is_empty() {
-        return Vec::new();
+    let groups: Vec<String> = groups.collect();
+    let more = if rest == 0 { String::new() } else { format!("; {rest} more") };
+    match groups.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("options, not tested yet: {}{more}", groups.join("; "))],
     }
-    let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
-    sentence(&format!("{}{more}: not tried", named.join(", ")), COLUMNS)
 }
 
 /// `--ask`: what a remedy could do.
 pub(crate) fn answers(answers: &[Answer]) -> Vec<String> {
-    let rows = answers.iter().flat_map(|answer| {
+    let rows = answers.iter().map(|answer| {
         let effect = match answer.effect {
             Effect::None => "does not lower the peak".to_owned(),
             Effect::Worse => "raises the peak".to_owned(),
@@ -105,7 +101,7 @@ pub(crate) fn answers(answers: &[Answer]) -> Vec<String> {
         let label = answer.label.map_or(String::new(), |label| format!(" ({})", label.name()));
         let effect = if effect.is_empty() { effect } else { format!("{effect}; ") };
         let asked = answer.question.trim_end_matches(['?', ':', ' ']);
-        sentence(&format!("{asked}{label}: {effect}{}", answer.why), COLUMNS)
+        format!("{asked}{label}: {effect}{}", answer.why)
     });
     rows.collect()
 }
@@ -126,16 +122,29 @@ fn row(finding: &Finding, (allocated, reserved): (u64, u64)) -> String {
         (_, true) => share(finding.bytes, allocated),
         (_, false) => format!("({})", share(finding.bytes, allocated)),
     };
-    let title = begin(&finding.title, COLUMNS - INDENT);
-    format!("{:>10} {part:>6} {title}", bytes::text(finding.bytes)).trim_end().to_owned()
+    format!("{:>10} {part:>6} {}", bytes::text(finding.bytes), finding.title)
+}
+
+/// `3 × float32[2, 3] at net.py:12 in down1`: of the evidence what finds the line.
+fn short(evidence: &Evidence) -> String {
+    let line = match place(&evidence.file, evidence.line) {
+        line if line.is_empty() => line,
+        line => format!(" at {}", file_name(&line)),
+    };
+    let module = match evidence.module.as_str() {
+        "" => String::new(),
+        module => format!(" in {module}"),
+    };
+    let what = match shape(evidence) {
+        shape if shape.is_empty() => format!("{} × {}", evidence.count, evidence.what),
+        shape => format!("{} × {}", evidence.count, shape.trim_end()),
+    };
+    format!("{what}{line}{module}")
 }
 
 fn full(finding: &Finding, whole: (u64, u64)) -> Vec<String> {
     let mut rows = vec![row(finding, whole)];
-    let mut say = |text: &str| {
-        let words = sentence(text, COLUMNS - INDENT);
-        rows.extend(words.into_iter().map(|words| format!("{:INDENT$}{words}", "")));
-    };
+    let mut say = |text: &str| rows.push(format!("{:INDENT$}{text}", ""));
     say(&finding.explanation);
     say(&format!("grows with {}", finding.scales));
     finding.evidence.iter().for_each(|evidence| say(&proof(evidence)));
@@ -147,11 +156,6 @@ fn full(finding: &Finding, whole: (u64, u64)) -> Vec<String> {
 
 /// `3 × float32[2, 3] ConvolutionBackward0.input in down1 at net.py:12: 1.00 GiB`
 fn proof(evidence: &Evidence) -> String {
-    let sizes: Vec<String> = evidence.shape.iter().map(u64::to_string).collect();
-    let shape = match evidence.dtype.as_str() {
-        "" => String::new(),
-        dtype => format!("{dtype}[{}] ", sizes.join(", ")),
-    };
     let module = match evidence.module.as_str() {
         "" => String::new(),
         module => format!(" in {module}"),
@@ -165,5 +169,14 @@ fn proof(evidence: &Evidence) -> String {
         library => format!("{line}, in {}", end(&library, 60)),
     };
     let size = bytes::text(evidence.bytes);
-    format!("{} × {shape}{}{module}{line}: {size}", evidence.count, evidence.what)
+    format!("{} × {}{}{module}{line}: {size}", evidence.count, shape(evidence), evidence.what)
+}
+
+/// `float32[2, 3] `; nothing where it is not known.
+fn shape(evidence: &Evidence) -> String {
+    let sizes: Vec<String> = evidence.shape.iter().map(u64::to_string).collect();
+    match evidence.dtype.as_str() {
+        "" => String::new(),
+        dtype => format!("{dtype}[{}] ", sizes.join(", ")),
+    }
 }

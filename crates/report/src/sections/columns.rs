@@ -69,6 +69,57 @@ pub(crate) fn sentence(text: &str, width: usize) -> Vec<String> {
     wrap(&words, " ", width)
 }
 
+/// A line in as many rows as it needs. Each further row begins below the text of the last column, where the line
+/// is one of a table, else below its own beginning, or `hang` columns to the right of it.
+pub(crate) fn fold(line: &str, width: usize, hang: usize) -> Vec<String> {
+    if line.chars().count() <= width {
+        return vec![line.to_owned()];
+    }
+    let indent = line.chars().take_while(|letter| *letter == ' ').count();
+    let hang = match hang {
+        0 => last_column(line, width / 2).unwrap_or(indent),
+        hang => indent + hang,
+    };
+    let first: String = line.chars().take(hang).collect();
+    let rest: String = line.chars().skip(hang).collect();
+    let rows = sentence(&rest, width.saturating_sub(hang).max(1));
+    let rows = rows.into_iter().enumerate().map(|(index, row)| match index {
+        0 => format!("{first}{row}"),
+        _ => format!("{:hang$}{}", "", row.trim_start()),
+    });
+    rows.collect()
+}
+
+/// Where the last column begins that two blanks or more set apart, if that is within the first `most` columns.
+fn last_column(line: &str, most: usize) -> Option<usize> {
+    let letters: Vec<char> = line.chars().take(most).collect();
+    (2..letters.len()).rev().find(|&at| letters[at] != ' ' && letters[at - 2..at] == [' ', ' '])
+}
+
+/// A command in rows that a shell takes for one line.
+pub(crate) fn pack(command: &str, width: usize) -> Vec<String> {
+    if command.chars().count() <= width {
+        return vec![command.to_owned()];
+    }
+    let words: Vec<String> = shell_words(command);
+    let rows = wrap(&words, " ", width - 2);
+    let last = rows.len().saturating_sub(1);
+    let rows = rows.into_iter().enumerate();
+    rows.map(|(index, row)| if index < last { format!("{row} \\") } else { row }).collect()
+}
+
+/// The words of a command; one that is quoted stays whole.
+fn shell_words(command: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for part in command.split(' ') {
+        match words.last_mut().filter(|word| word.matches('\'').count() % 2 == 1) {
+            Some(word) => *word += &format!(" {part}"),
+            None => words.push(part.to_owned()),
+        }
+    }
+    words
+}
+
 /// `25,557,032`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -80,6 +131,11 @@ pub(crate) fn count(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A file without its folder.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// `train.py:12`, or nothing.
@@ -120,6 +176,16 @@ mod tests {
         let parts = ["one".to_owned(), "two".to_owned(), "three".to_owned()];
         assert_eq!(wrap(&parts, ", ", 10), ["one, two,", "three"]);
         assert_eq!(sentence("one two 3 MiB, four", 9), ["one two", "3 MiB,", "four"]);
+        let row = "13.00 GiB  92 %  maps at 64 × 64 of many layers";
+        assert_eq!(
+            fold(row, 36, 0),
+            ["13.00 GiB  92 %  maps at 64 × 64 of", "                 many layers"]
+        );
+        assert_eq!(fold("FITS  a card of it", 12, 4), ["FITS  a card", "    of it"]);
+        assert_eq!(
+            pack("fathom run -- python 'a b' c.py", 20),
+            ["fathom run -- \\", "python 'a b' c.py"]
+        );
         assert_eq!((count(25557032), count(12)), ("25,557,032".into(), "12".into()));
     }
 }

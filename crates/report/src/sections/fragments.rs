@@ -4,24 +4,20 @@
 //!    40.0 MiB  ████████████············████████████▒▒▒▒▒▒▒▒▒▒▒▒  largest free 10.0 MiB
 //! ```
 
-use super::COLUMNS;
-use super::columns::{begin, count, sentence};
+use super::columns::{begin, count};
 use crate::bytes;
 use study::fragments::{Cell, Fragments, Pool, PoolUse, SegmentMap};
 
 /// Pools and segments on one screen.
 const POOLS: usize = 4;
 pub(crate) const SEGMENTS: usize = 6;
-/// So many segments are always worth it.
-pub(crate) const LEAST: usize = 2;
 /// Least columns of a pool's name, and columns of its numbers.
 const NAME: usize = 13;
 const NUMBER: usize = 11;
 
-/// Why it failed, one sentence to a row as long as it fits.
+/// Why it failed, a row for each sentence.
 pub(crate) fn why(fragments: &Fragments) -> Vec<String> {
-    let sentences = fragments.shortage.iter().flat_map(crate::why::sentences);
-    sentences.flat_map(|text| sentence(&text, COLUMNS)).collect()
+    fragments.shortage.iter().flat_map(crate::why::sentences).collect()
 }
 
 /// One row for each pool, kind and stream; the ones that reserve most if there are many.

@@ -3,25 +3,29 @@
 use anatomy::fold::{Folded, fold};
 use anatomy::{Dissection, Tensor};
 
-use super::COLUMNS;
-use super::columns::{bar, begin, end, place, share, wrap};
+use super::columns::{bar, begin, end, place, share};
 use crate::{bytes, json};
 
-/// Tensors on one screen.
-const LARGEST: usize = 7;
-/// Columns of names in front of sizes.
-const NAME: usize = 54;
+/// Kinds of tensors, unless each is wanted.
+const LARGEST: usize = 12;
+/// Columns of names in front of sizes: the least, and what follows them.
+const NAME: usize = 24;
+const SIZES: usize = 37;
 /// Columns of categories' names, if none is longer.
 const NAMES: usize = 14;
+
+/// Columns of who made a tensor, at least.
+const WHO: usize = 12;
 
 /// Lines of packages are shown from this part of the whole on.
 const LED_TO: u64 = 100;
 
-/// Columns of bars.
+/// Columns of bars, the most, and what stands in front of them.
 const BAR: u64 = 44;
+const BEFORE_BAR: usize = 22;
 
 /// One row with a bar each; what is too small for a bar shares the last row.
-pub(super) fn categories(at: &Dissection) -> Vec<String> {
+pub(super) fn categories(at: &Dissection, columns: usize) -> Vec<String> {
     let held: Vec<(&str, u64)> = at.categories.iter().filter(|(_, bytes)| *bytes != 0).collect();
     let largest = held.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
     let is_small = |bytes: u64| bytes < at.allocated / 200;
@@ -30,7 +34,7 @@ pub(super) fn categories(at: &Dissection) -> Vec<String> {
     let mut rows = Vec::new();
     for (name, bytes) in held.iter().filter(|(_, bytes)| !is_small(*bytes)) {
         let (size, share) = (bytes::text(*bytes), share(*bytes, at.allocated));
-        let bar = bar(*bytes, largest, BAR);
+        let bar = bar(*bytes, largest, BAR.min(columns.saturating_sub(width + BEFORE_BAR) as u64));
         rows.push(format!("{:<width$}{size:>12} {share:>6}  {bar}", name.replace('_', " ")));
     }
     let small: Vec<String> = held
@@ -38,12 +42,12 @@ pub(super) fn categories(at: &Dissection) -> Vec<String> {
         .filter(|(_, bytes)| is_small(*bytes))
         .map(|(name, bytes)| format!("{} {}", name.replace('_', " "), bytes::text(*bytes)))
         .collect();
-    rows.extend(wrap(&small, ", ", COLUMNS));
+    rows.extend((!small.is_empty()).then(|| small.join(", ")));
     rows
 }
 
 /// The tree, folded to `most` rows; `None` shows every module.
-pub(super) fn modules(at: &Dissection, most: Option<usize>) -> Vec<String> {
+pub(super) fn modules(at: &Dissection, columns: usize, most: Option<usize>) -> Vec<String> {
     // All in one row says nothing.
     if at.modules.iter().all(|row| row.path.is_empty()) {
         return Vec::new();
@@ -65,14 +69,14 @@ pub(super) fn modules(at: &Dissection, most: Option<usize>) -> Vec<String> {
             saved: row.saved,
             rest: 0,
         });
-        return full.map(|row| module(&row, at.allocated)).collect();
+        return full.map(|row| module(&row, columns, at.allocated)).collect();
     };
-    fold(&at.modules, most).iter().map(|row| module(row, at.allocated)).collect()
+    fold(&at.modules, most).iter().map(|row| module(row, columns, at.allocated)).collect()
 }
 
-fn module(row: &Folded, whole: u64) -> String {
+fn module(row: &Folded, columns: usize, whole: u64) -> String {
     let indent = "  ".repeat(row.depth);
-    let width = NAME.saturating_sub(indent.len());
+    let width = names(columns).saturating_sub(indent.len());
     // A model is named by its class.
     let class = if row.label == row.class { "" } else { &row.class };
     let label = match (row.rest, row.label.as_str(), row.times) {
@@ -86,16 +90,22 @@ fn module(row: &Folded, whole: u64) -> String {
         0 => String::new(),
         saved => format!("  saved {}", bytes::text(saved)),
     };
-    sized(&label, row.bytes, whole) + &saved
+    sized(&label, columns, row.bytes, whole) + &saved
 }
 
 /// A name, a size and its share.
-fn sized(name: &str, size: u64, whole: u64) -> String {
-    format!("{} {:>11} {:>6}", begin(name, NAME), bytes::text(size), share(size, whole))
+fn sized(name: &str, columns: usize, size: u64, whole: u64) -> String {
+    let name = begin(name, names(columns));
+    format!("{name} {:>11} {:>6}", bytes::text(size), share(size, whole))
+}
+
+/// Columns of names, with so many for the whole row.
+fn names(columns: usize) -> usize {
+    columns.saturating_sub(SIZES).max(NAME)
 }
 
 /// The user's lines, `most` of them.
-pub(super) fn lines(at: &Dissection, most: Option<usize>) -> Vec<String> {
+pub(super) fn lines(at: &Dissection, columns: usize, most: Option<usize>) -> Vec<String> {
     let known = at.lines.iter().any(|row| !row.file.is_empty());
     let most = most.unwrap_or(usize::MAX);
     let rows = at.lines.iter().filter(|_| known).take(most);
@@ -109,7 +119,8 @@ pub(super) fn lines(at: &Dissection, most: Option<usize>) -> Vec<String> {
             }
         };
         let blocks = if row.count == 1 { "block" } else { "blocks" };
-        format!("{}  {} {blocks}", sized(&end(&name, NAME), row.bytes, at.allocated), row.count)
+        let name = end(&name, names(columns));
+        format!("{}  {} {blocks}", sized(&name, columns, row.bytes, at.allocated), row.count)
     };
     // A line such as `trainer.train()` says little by itself: below it stands what it has led to.
     let each = rows.flat_map(|line| {
@@ -117,20 +128,25 @@ pub(super) fn lines(at: &Dissection, most: Option<usize>) -> Vec<String> {
             .library
             .iter()
             .filter(|(_, bytes, _)| at.allocated <= bytes.saturating_mul(LED_TO));
-        std::iter::once(row(line)).chain(inner.map(|inner| library(inner, at.allocated)))
+        std::iter::once(row(line)).chain(inner.map(|inner| library(inner, columns, at.allocated)))
     });
     each.take(most).collect()
 }
 
 /// The line of a package that the user's line above it has led to.
-fn library((line, bytes, count): &(anatomy::LibraryLine, u64, u64), whole: u64) -> String {
+fn library(
+    (line, bytes, count): &(anatomy::LibraryLine, u64, u64),
+    columns: usize,
+    whole: u64,
+) -> String {
     let name = format!("{} in {}", place(&line.file, line.line), line.function);
     let blocks = if *count == 1 { "block" } else { "blocks" };
-    format!("{}  {count} {blocks}", sized(&format!("  {}", end(&name, NAME - 2)), *bytes, whole))
+    let name = format!("  {}", end(&name, names(columns) - 2));
+    format!("{}  {count} {blocks}", sized(&name, columns, *bytes, whole))
 }
 
 /// What belongs to methods of distributed training.
-pub(super) fn areas(at: &Dissection, most: Option<usize>) -> Vec<String> {
+pub(super) fn areas(at: &Dissection, columns: usize) -> Vec<String> {
     let row = |row: &anatomy::AreaBytes| {
         let parts = match row.parts {
             0 => String::new(),
@@ -138,22 +154,22 @@ pub(super) fn areas(at: &Dissection, most: Option<usize>) -> Vec<String> {
         };
         let blocks = if row.count == 1 { "block" } else { "blocks" };
         let name = format!("{parts}{}", row.name);
-        format!("{}  {} {blocks}", sized(&name, row.bytes, at.allocated), row.count)
+        format!("{}  {} {blocks}", sized(&name, columns, row.bytes, at.allocated), row.count)
     };
-    at.areas.iter().take(most.unwrap_or(usize::MAX)).map(row).collect()
+    at.areas.iter().map(row).collect()
 }
 
-pub(super) fn operators(at: &Dissection) -> Vec<String> {
+pub(super) fn operators(at: &Dissection, columns: usize) -> Vec<String> {
     let rows = at.operators.iter().map(|row| {
         let name = if row.name.is_empty() { "no operator known" } else { &row.name };
         let blocks = if row.count == 1 { "block" } else { "blocks" };
-        format!("{}  {} {blocks}", sized(name, row.bytes, at.allocated), row.count)
+        format!("{}  {} {blocks}", sized(name, columns, row.bytes, at.allocated), row.count)
     });
     rows.collect()
 }
 
-/// The ten largest with those alike in one row; or all that are known, one by one.
-pub(super) fn tensors(at: &Dissection, is_full: bool) -> Vec<String> {
+/// The largest with those alike in one row; or all that are known, one by one.
+pub(super) fn tensors(at: &Dissection, columns: usize, is_full: bool) -> Vec<String> {
     let rows: Vec<[String; 5]> = match is_full {
         true => at.tensors.iter().take(json::LARGEST).map(|one| tensor(one, 1)).collect(),
         false => at.alike.iter().take(LARGEST).map(|row| tensor(&row.first, row.count)).collect(),
@@ -164,8 +180,8 @@ pub(super) fn tensors(at: &Dissection, is_full: bool) -> Vec<String> {
     let [shape, category, line] = [widest(1, 30), widest(2, 12), widest(4, 26)];
     let size = widest(0, 24);
     // Who made it has what is left.
-    let who = COLUMNS.saturating_sub(size + shape + category + line + 8);
-    let who = widest(3, who);
+    let who = columns.saturating_sub(size + shape + category + line + 8);
+    let who = widest(3, who.max(WHO));
     let layout = |row: &[String; 5]| {
         let columns = [
             (format!("{:>size$}", row[0]), size),

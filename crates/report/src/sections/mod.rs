@@ -1,4 +1,4 @@
-//! The parts of a report that come from an anatomy. By default they fit one screen together.
+//! The parts of a report that come from an anatomy: causes always, and of who holds the memory what is unfolded.
 
 pub(crate) mod causes;
 pub(crate) mod columns;
@@ -10,19 +10,21 @@ mod totals;
 use anatomy::{Anatomy, Dissection};
 use diagnose::{Finding, Suspect};
 
-/// Lines of a whole report, unless something is unfolded.
-pub(crate) const SCREEN: usize = 45;
+use crate::lines::LABEL_WIDTH;
+use crate::reader::Reader;
 
-/// Methods of distributed training on one screen.
-const AREAS: usize = 6;
+/// Rows of modules, of the reader's lines, and of phases, where everything is shown but not each in full.
+const MODULES: usize = 40;
+const LINES: usize = 20;
+const PHASES: usize = 40;
 
-/// Columns of the report, without its labels.
-pub(crate) const COLUMNS: usize = 91;
-
-/// What is shown in full.
+/// What is shown beside the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unfold {
+    /// Every section; long ones are folded, unless they are named as well.
+    pub all: bool,
     pub findings: bool,
+    pub held: bool,
     pub ledger: bool,
     pub modules: bool,
     pub lines: bool,
@@ -33,18 +35,9 @@ pub struct Unfold {
 }
 
 impl Unfold {
-    /// Everything in full.
+    /// Every section.
     pub fn all() -> Unfold {
-        Unfold {
-            findings: true,
-            ledger: true,
-            modules: true,
-            lines: true,
-            tensors: true,
-            operators: true,
-            phases: true,
-            fragments: true,
-        }
+        Unfold { all: true, ..Unfold::default() }
     }
 }
 
@@ -54,44 +47,49 @@ pub(crate) struct Section {
     pub(crate) rows: Vec<String>,
 }
 
-/// All sections for what is alive `at` a moment, in at most about `room` rows if nothing is unfolded.
+/// Rows under a label that are made only if they are shown.
+pub(crate) fn section_if(
+    is_shown: bool,
+    label: &'static str,
+    rows: impl FnOnce() -> Vec<String>,
+) -> Section {
+    Section { label, rows: if is_shown { rows() } else { Vec::new() } }
+}
+
+/// All sections for what is alive `at` a moment.
 pub(crate) fn sections(
     anatomy: &Anatomy,
     at: &Dissection,
     (findings, suspects): (&[Finding], &[Suspect]),
+    reader: Reader,
     unfold: &Unfold,
-    room: usize,
 ) -> Vec<Section> {
-    let section = |label, rows| Section { label, rows };
+    let width = reader.columns - LABEL_WIDTH;
     let refused = anatomy.out_of_memory.as_ref().filter(|refusal| std::ptr::eq(&refusal.at, at));
     let tried = refused.map_or(0, |refusal| refusal.tried_bytes);
     let wanted = at.allocated.saturating_add(tried);
     let reserved = refused.map_or(anatomy.reserved_peak.reserved, |refusal| refusal.at.reserved);
-    let mut causes = causes::causes(findings, (wanted, reserved), unfold.findings);
-    if !causes.is_empty() {
-        causes.extend(causes::not_the_cause(suspects, (wanted, at.reserved)));
+    let is_full = unfold.findings || unfold.all;
+    let mut rows = causes::causes(findings, (wanted, reserved), width, is_full);
+    if !rows.is_empty() {
+        rows.extend(causes::not_the_cause(suspects, (wanted, at.reserved), width, is_full));
     }
-    let causes = section("causes", causes);
-    let to_try = if unfold.findings { Vec::new() } else { causes::remedies(findings) };
-    let to_try = section("try", to_try);
-    let model = section("model", totals::model(anatomy));
-    let ledger = section("ledger", totals::ledger(anatomy, at, unfold.ledger));
-    let held = section("held", holders::categories(at));
-    let tensors = section("tensors", holders::tensors(at, unfold.tensors));
-    let phases = section("phases", over_time::phases(anatomy, unfold.phases));
-    let growth = section("growth", over_time::growth(anatomy));
-    let areas = section("parallel", holders::areas(at, (!unfold.modules).then_some(AREAS)));
-    let others = [&causes, &to_try, &model, &ledger, &held, &areas, &tensors, &phases, &growth];
-    let taken: usize = others.iter().map(|section| section.rows.len()).sum();
-    // Modules and lines share what is left; a few rows of each are always worth it.
-    let left = room.saturating_sub(taken);
-    let for_lines = (left / 3).clamp(2, 5);
-    let for_modules = left.saturating_sub(for_lines).clamp(3, 10);
-    let modules =
-        section("modules", holders::modules(at, (!unfold.modules).then_some(for_modules)));
-    let lines = section("lines", holders::lines(at, (!unfold.lines).then_some(for_lines)));
-    let operators = if unfold.operators { holders::operators(at) } else { Vec::new() };
-    let operators = section("operator", operators);
-    let first = [causes, to_try, model, ledger, held, areas, modules, lines];
-    first.into_iter().chain([tensors, operators, phases, growth]).collect()
+    let most = |is_named: bool, most: usize| (!is_named).then_some(most);
+    let Unfold { all, held, ledger, modules, lines, tensors, operators, phases, .. } = *unfold;
+    vec![
+        Section { label: "causes", rows },
+        section_if(!is_full, "try", || causes::remedies(findings)),
+        Section { label: "growth", rows: over_time::growth(anatomy) },
+        section_if(all || modules, "model", || totals::model(anatomy)),
+        section_if(all || ledger, "ledger", || totals::ledger(anatomy, at, ledger)),
+        section_if(all || held, "held", || holders::categories(at, width)),
+        section_if(all || held || modules, "parallel", || holders::areas(at, width)),
+        section_if(all || modules, "modules", || {
+            holders::modules(at, width, most(modules, MODULES))
+        }),
+        section_if(all || lines, "lines", || holders::lines(at, width, most(lines, LINES))),
+        section_if(all || tensors, "tensors", || holders::tensors(at, width, tensors)),
+        section_if(all || operators, "operator", || holders::operators(at, width)),
+        section_if(all || phases, "phases", || over_time::phases(anatomy, most(phases, PHASES))),
+    ]
 }

@@ -2,20 +2,19 @@
 
 use anatomy::{Anatomy, PhasePeak};
 
-use super::COLUMNS;
-use super::columns::{begin, place};
+use super::columns::place;
 use crate::bytes;
 
 /// Places that grow on one screen.
 const SITES: usize = 2;
-/// Phases on one screen, and columns of each.
+/// Phases in one table, and columns of each.
 const PHASES: usize = 5;
 const WIDTH: usize = 16;
 
-/// A table of the first step and the last; or every phase of every step.
-pub(super) fn phases(anatomy: &Anatomy, is_full: bool) -> Vec<String> {
+/// Every phase of every step, if these are `most` rows or fewer; else a table of the first step and the last.
+pub(super) fn phases(anatomy: &Anatomy, most: Option<usize>) -> Vec<String> {
     let rows = anatomy.phases.iter().filter(|row| row.when.phase.is_some());
-    if is_full {
+    if most.is_none_or(|most| rows.clone().count() <= most) {
         return rows.map(full).collect();
     }
     let steps = anatomy.first_step.iter().chain(&anatomy.steady_step).map(|step| step.step);
@@ -78,8 +77,7 @@ pub(super) fn growth(anatomy: &Anatomy) -> Vec<String> {
             bytes::text(site.bytes),
         );
         let held = (!site.holder.is_empty()).then(|| format!("  held by {}", site.holder));
-        let rows = std::iter::once(text).chain(held);
-        rows.map(|text| begin(&text, COLUMNS).trim_end().to_owned()).collect::<Vec<_>>()
+        std::iter::once(text).chain(held).collect::<Vec<_>>()
     });
     sites.flatten().collect()
 }

@@ -2,8 +2,7 @@
 
 use anatomy::{Anatomy, Dissection, Entry, Known, Part, Saved};
 
-use super::COLUMNS;
-use super::columns::{count, wrap};
+use super::columns::count;
 use crate::bytes;
 
 /// How many parameters the model has.
@@ -25,12 +24,15 @@ pub(super) fn model(anatomy: &Anatomy) -> Vec<String> {
 /// People add up the outputs of modules with hooks: how far that is from what autograd keeps.
 fn outputs(saved: Saved) -> Option<String> {
     let ratio = saved.outputs as f64 / saved.kept as f64;
+    let way = match format!("{ratio:.2}").as_str() {
+        "1.00" => return None,
+        _ if ratio < 1.0 => "underestimate",
+        _ => "overestimate",
+    };
     (saved.kept != 0 && saved.outputs != 0).then(|| {
-        let way = if ratio < 1.0 { "too little" } else { "too much" };
+        let (outputs, kept) = (bytes::text(saved.outputs), bytes::text(saved.kept));
         format!(
-            "hooks on modules would count {} of activations; autograd keeps {}: {ratio:.2} ×, {way}",
-            bytes::text(saved.outputs),
-            bytes::text(saved.kept)
+            "forward hooks would {way} activations by {ratio:.2}× ({outputs} instead of {kept})"
         )
     })
 }
@@ -75,7 +77,7 @@ fn sum(whole: &Entry, rows: &[Entry], depth: u8, when: &str) -> Vec<String> {
         *first =
             format!("{when}{} {} = {first}", word(whole.part.name()), bytes::text(whole.bytes));
     }
-    wrap(&parts, " + ", COLUMNS)
+    vec![parts.join(" + ")]
 }
 
 fn row(row: &Entry) -> String {
@@ -92,8 +94,8 @@ fn row(row: &Entry) -> String {
 /// Names of rows for people.
 fn word(name: &'static str) -> &'static str {
     match name {
-        "cached_segments" => "free segments",
-        "cached_fragments" => "fragments",
+        "cached_segments" => "cached",
+        "cached_fragments" => "fragmentation",
         "waiting" => "waiting for a stream",
         "nccl" => "NCCL",
         "others" => "other processes",

@@ -4,8 +4,6 @@ use anstyle::Style;
 
 use super::Scaling;
 use crate::lines::Lines;
-use crate::sections::COLUMNS;
-use crate::sections::columns::sentence;
 
 /// A law within this of a whole power is named by it.
 const NEAR: f64 = 0.05;
@@ -17,14 +15,14 @@ pub(super) fn growth(all: &[Scaling], lines: &mut Lines) {
     for knob in knobs {
         let of: Vec<&Scaling> = all.iter().filter(|scaling| scaling.knob == knob).collect();
         let parts: Vec<String> = of.iter().map(|scaling| part(scaling)).collect();
-        lines.section(Style::new(), "growth", sentence(&parts.join("; "), COLUMNS));
+        lines.section(Style::new(), "growth", [parts.join("; ")]);
     }
 }
 
 fn part(scaling: &Scaling) -> String {
     let how = if scaling.exact { "" } else { " (fitted)" };
     let power = power(scaling.exponent);
-    let of = if power == "constant" { "whatever" } else { "in" };
+    let of = if power == "independent" { "of" } else { "in" };
     match scaling.cause {
         None => format!("the allocated peak is {power} {of} {}{how}", scaling.knob),
         Some(cause) => {
@@ -36,7 +34,7 @@ fn part(scaling: &Scaling) -> String {
 }
 
 fn power(exponent: f64) -> String {
-    let names = ["constant", "linear", "quadratic", "cubic"];
+    let names = ["independent", "linear", "quadratic", "cubic"];
     let whole = exponent.round();
     match names.get(whole as usize) {
         Some(name) if (exponent - whole).abs() <= NEAR => (*name).to_owned(),
@@ -47,6 +45,7 @@ fn power(exponent: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reader::Reader;
 
     #[test]
     fn growth_is_one_sentence_a_knob() {
@@ -62,12 +61,12 @@ mod tests {
             scaling(Some("attention-matrices"), 2.02, 0.004, false),
             scaling(Some("model-state"), 0.0, 0.6, true),
         ];
-        let mut lines = Lines::default();
+        let mut lines = Lines::new(Reader::plain(100));
         growth(&all, &mut lines);
         assert_eq!(
             lines.text().split_whitespace().collect::<Vec<_>>().join(" "),
             "growth the allocated peak is linear in groups; attention-matrices: 0.4 % of it, quadratic in \
-             groups (fitted); model-state: 60 % of it, constant whatever groups"
+             groups (fitted); model-state: 60 % of it, independent of groups"
         );
         assert_eq!(power(1.5), "as a power of 1.50");
     }

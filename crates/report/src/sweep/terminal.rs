@@ -9,29 +9,29 @@ use super::{Fewest, Row, Sweep};
 use crate::assumed::{condition, legend};
 use crate::bytes;
 use crate::lines::Lines;
-use crate::terminal::Palette;
+use crate::reader::Reader;
 use study::memory_text;
 
 /// The whole answer.
-pub fn terminal(sweep: &Sweep, palette: Palette) -> String {
-    let mut lines = Lines::default();
+pub fn terminal(sweep: &Sweep, reader: Reader) -> String {
+    let mut lines = Lines::new(reader);
     if let Some(unfinished) = &sweep.trials.unfinished {
         let rest = format!("  {}: what is marked ? was not run", unfinished.how());
-        lines.styled(palette.bad, "INTERRUPTED", &rest);
+        lines.styled(reader.bad, "INTERRUPTED", &rest);
     }
     if let (Some(rest), None) = (partial(sweep), &sweep.trials.unfinished) {
-        lines.styled(palette.bad, "PARTIAL", &rest);
+        lines.styled(reader.bad, "PARTIAL", &rest);
     }
     for row in &sweep.largest {
-        let (style, word, rest) = largest(sweep, row, palette);
+        let (style, word, rest) = largest(sweep, row, reader);
         lines.section(style, word, [rest]);
     }
     for row in &sweep.fewest {
-        let (style, word, rest) = fewest(sweep, row, palette);
+        let (style, word, rest) = fewest(sweep, row, reader);
         lines.section(style, word, [rest]);
     }
     if !sweep.points.is_empty() {
-        matrix(sweep, palette, &mut lines);
+        matrix(sweep, reader, &mut lines);
     }
     super::growth::growth(&sweep.scaling, &mut lines);
     sweep.trials.close(&mut lines);
@@ -50,14 +50,14 @@ fn partial(sweep: &Sweep) -> Option<String> {
     (!missing.is_empty()).then(|| format!("  {known} of {rows} rows are known: {shards} to come"))
 }
 
-fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> (Style, &'static str, String) {
+fn largest(sweep: &Sweep, row: &Row, reader: Reader) -> (Style, &'static str, String) {
     let card = &sweep.cards[row.largest.card];
     let others: String =
         row.others.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     let place = format!("{}{others}", card.name);
     let Some(value) = row.largest.value else {
         if row.largest.unfinished {
-            return (palette.bad, "?", format!("{place}: the search is unfinished"));
+            return (reader.bad, "?", format!("{place}: the search is unfinished"));
         }
         let why = match &row.largest.failure {
             Some(why) => format!("the script failed: {}", why.lines().next().unwrap_or_default()),
@@ -68,7 +68,7 @@ fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> (Style, &'static str, 
                 )
             }
         };
-        return (palette.bad, "NONE", format!("{place}: {why}"));
+        return (reader.bad, "NONE", format!("{place}: {why}"));
     };
     let needs = bytes::text(row.largest.peaks.reserved + card.card.context_bytes);
     let end = match (&row.largest.failure, row.largest.at_end_of_range) {
@@ -83,19 +83,19 @@ fn largest(sweep: &Sweep, row: &Row, palette: Palette) -> (Style, &'static str, 
     };
     let memory = bytes::text(card.card.memory_bytes);
     let rest = format!("{place}: {} {value} takes {needs} of {memory}{end}", row.knob);
-    assumed_or_not(sweep, row.largest.is_assumed, palette, ("LARGEST", rest))
+    assumed_or_not(sweep, row.largest.is_assumed, reader, ("LARGEST", rest))
 }
 
-fn fewest(sweep: &Sweep, row: &Fewest, palette: Palette) -> (Style, &'static str, String) {
+fn fewest(sweep: &Sweep, row: &Fewest, reader: Reader) -> (Style, &'static str, String) {
     let others: String =
         row.others.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     let place = format!("{}{others}", sweep.cards[row.card].name);
     match row.ranks {
         Some(ranks) => {
             let rest = format!("{place}: {ranks} cards are the fewest that fit, of those tried");
-            assumed_or_not(sweep, row.is_assumed, palette, ("FEWEST", rest))
+            assumed_or_not(sweep, row.is_assumed, reader, ("FEWEST", rest))
         }
-        None => (palette.bad, "NONE", format!("{place}: no world that was tried fits")),
+        None => (reader.bad, "NONE", format!("{place}: no world that was tried fits")),
     }
 }
 
@@ -103,20 +103,20 @@ fn fewest(sweep: &Sweep, row: &Fewest, palette: Palette) -> (Style, &'static str
 fn assumed_or_not(
     sweep: &Sweep,
     is_assumed: bool,
-    palette: Palette,
+    reader: Reader,
     (word, rest): (&'static str, String),
 ) -> (Style, &'static str, String) {
     match is_assumed {
         true => {
             let condition = condition(sweep.trials.unknown_places.as_deref());
-            (palette.label, word, format!("{rest}, if {condition}"))
+            (reader.label, word, format!("{rest}, if {condition}"))
         }
-        false => (palette.good, word, rest),
+        false => (reader.good, word, rest),
     }
 }
 
 /// A row per combination, a column per card.
-fn matrix(sweep: &Sweep, palette: Palette, lines: &mut Lines) {
+fn matrix(sweep: &Sweep, reader: Reader, lines: &mut Lines) {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let names = sweep.knobs.iter().map(|knob| knob.name.clone());
     let cards = sweep.cards.iter().map(|card| card.name.clone());
@@ -152,7 +152,7 @@ fn matrix(sweep: &Sweep, palette: Palette, lines: &mut Lines) {
         row.map_or_else(String::new, |(_, shard)| format!("  not run yet (shard {shard})"))
     };
     for (number, row) in rows.iter().enumerate() {
-        let style = if number == 0 { palette.label } else { Style::new() };
+        let style = if number == 0 { reader.label } else { Style::new() };
         let remark = remark(&row[..sweep.knobs.len()]);
         let cells =
             row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}", width = *width));
@@ -223,15 +223,17 @@ mod tests {
     fn rows_of_other_jobs_qualify_the_answer() {
         use Outcome::{Fits, NotRun};
         let shard = Some(Shard { number: 1, count: 4 });
-        let text =
-            terminal(&sweep(shard, &[Fits, NotRun, Fits, NotRun, Fits, NotRun]), Palette::plain());
+        let text = terminal(
+            &sweep(shard, &[Fits, NotRun, Fits, NotRun, Fits, NotRun]),
+            Reader::plain(100),
+        );
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "PARTIAL  3 of 6 rows are known: shards 2/4, 4/4 to come");
         assert_eq!(lines[3], "   a  2         ?     ?  not run yet (shard 2/4)");
         assert_eq!(lines[5], "   b  1         ?     ?  not run yet (shard 4/4)");
         assert_eq!(lines[7], "   b  3         ?     ?  not run yet (shard 2/4)");
         let one =
-            terminal(&sweep(shard, &[Fits, Fits, NotRun, Fits, Fits, Fits]), Palette::plain());
+            terminal(&sweep(shard, &[Fits, Fits, NotRun, Fits, Fits, Fits]), Reader::plain(100));
         assert!(one.starts_with("PARTIAL  5 of 6 rows are known: shard 3/4 to come\n"), "{one}");
     }
 
@@ -240,9 +242,9 @@ mod tests {
         let all = vec![Outcome::Fits; 6];
         let shard = Some(Shard { number: 1, count: 4 });
         let [with, without] =
-            [shard, None].map(|shard| terminal(&sweep(shard, &all), Palette::plain()));
+            [shard, None].map(|shard| terminal(&sweep(shard, &all), Reader::plain(100)));
         assert_eq!(with, without);
-        let cut = terminal(&sweep(None, &[Outcome::NotRun]), Palette::plain());
+        let cut = terminal(&sweep(None, &[Outcome::NotRun]), Reader::plain(100));
         assert!(!cut.contains("shard") && !cut.contains("PARTIAL"), "{cut}");
     }
 }

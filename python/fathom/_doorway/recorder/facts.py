@@ -113,7 +113,7 @@ class Facts:
             self.add("copied", f"module={self.modules.paths[module] or '-'} elements={source.numel()}")
 
     def outer(self, module, func, args, kwargs):
-        """Two tensors that are spread over each other: the result is larger than both."""
+        """Two tensors that are broadcast against each other: the result is larger than both."""
         if len(args) < 2 or not (isinstance(args[0], torch.Tensor) and isinstance(args[1], torch.Tensor)):
             return
         one, other = args[0].shape, args[1].shape

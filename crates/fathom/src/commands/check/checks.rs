@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use report::Palette;
 use report::check::{self, Check};
 use study::Verdict;
 
@@ -71,7 +70,7 @@ impl<'a> Checks<'a> {
             screen::say(&format!("fathom: wrote {}", path.display()));
         }
         if self.is_text {
-            self.outputs.print(&check::row(&check, Palette::coloured()));
+            self.outputs.print(&check::row(&check, screen::reader()));
         }
         self.shown.push(check);
     }
