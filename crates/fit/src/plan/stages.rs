@@ -262,7 +262,7 @@ impl<B: Bench> Search<'_, B> {
 /// Checkpoints as many as help: the plan with the lowest peak; `None` if none does.
 pub fn most_checkpoints(step: &Step) -> Option<Lever> {
     let choices = Planner::new(step).ladder(RUNGS);
-    let lowest = choices.into_iter().filter(|choice| !choice.chosen.is_empty()).last()?;
+    let lowest = choices.into_iter().rfind(|choice| !choice.chosen.is_empty())?;
     Some(checkpoint(step, &lowest.chosen))
 }
 

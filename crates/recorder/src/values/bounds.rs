@@ -199,7 +199,6 @@ fn of_function(
         all.checked_div(made).map(|each| each as i64)
     };
     let is_place = matches!(&output.place, OutputSlot::Result(path) if path.first() == Some(&1));
-    let number = |at: usize| operand(py, recipe, at, of_input);
     match name {
         "argmax" | "argmin" => Some((0, each()?.max(1) - 1)),
         _ if FINDS.contains(&name) && is_place => Some((0, each()?.max(1) - 1)),
@@ -233,24 +232,6 @@ fn of_function(
             let count = first?.geometry.size.iter().max()?;
             times(of_input(first?)?, (1, (*count).max(1)))
         }
-        "floordiv" | "floor_divide" | "div" => {
-            let ((least, most), (by, same)) = (number(0)?, number(1)?);
-            (0 <= least && 0 < by && by == same).then(|| (least / by, most / by))
-        }
-        "remainder" | "mod" => {
-            let (by, same) = number(1)?;
-            (0 < by && by == same).then_some((0, by - 1))
-        }
-        "add" | "radd" | "iadd" if recipe.named.is_empty() => {
-            let ((a, b), (c, d)) = (number(0)?, number(1)?);
-            Some((a.checked_add(c)?, b.checked_add(d)?))
-        }
-        "sub" | "isub" | "rsub" if recipe.named.is_empty() => {
-            let (one, other) = if name == "rsub" { (1, 0) } else { (0, 1) };
-            let ((a, b), (c, d)) = (number(one)?, number(other)?);
-            Some((a.checked_sub(d)?, b.checked_sub(c)?))
-        }
-        "mul" | "rmul" | "imul" => times(number(0)?, number(1)?),
         _ if PICKS.contains(&name) => of_input(first?),
         "sort" | "topk" => of_input(first?),
         _ if (FINDS.contains(&name) || MOVES.contains(&name)) && are_whole => {
@@ -261,6 +242,31 @@ fn of_function(
             let named = recipe.named.iter().map(|(_, arg)| constant(py, arg));
             given().chain(numbers(py, &recipe.args)).chain(named.flatten()).reduce(union)?
         }
+        _ => of_arithmetic(name, recipe.named.is_empty(), |at| operand(py, recipe, at, of_input)),
+    }
+}
+
+/// Of two operands.
+fn of_arithmetic(name: &str, is_plain: bool, number: impl Fn(usize) -> Range) -> Range {
+    match name {
+        "floordiv" | "floor_divide" | "div" => {
+            let ((least, most), (by, same)) = (number(0)?, number(1)?);
+            (0 <= least && 0 < by && by == same).then(|| (least / by, most / by))
+        }
+        "remainder" | "mod" => {
+            let (by, same) = number(1)?;
+            (0 < by && by == same).then_some((0, by - 1))
+        }
+        "add" | "radd" | "iadd" if is_plain => {
+            let ((a, b), (c, d)) = (number(0)?, number(1)?);
+            Some((a.checked_add(c)?, b.checked_add(d)?))
+        }
+        "sub" | "isub" | "rsub" if is_plain => {
+            let (one, other) = if name == "rsub" { (1, 0) } else { (0, 1) };
+            let ((a, b), (c, d)) = (number(one)?, number(other)?);
+            Some((a.checked_sub(d)?, b.checked_sub(c)?))
+        }
+        "mul" | "rmul" | "imul" => times(number(0)?, number(1)?),
         _ => None,
     }
 }
