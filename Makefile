@@ -89,6 +89,7 @@ test-torches:
 	$(PYTEST) tests -m torches
 
 test-all: test test-matrix test-torches
+	cargo test --quiet -p infer --test recorded -- --ignored
 
 # Every script of tests/scripts twice: the same report, to the byte. `make test` tries some.
 test-twice: build $(VENV)/test.stamp

@@ -1,7 +1,6 @@
 """`fathom mcp`, driven by the protocol's own Python client: tools, a real run, questions, a failure, a cancellation."""
 
 import json
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ IS_WARM = True
 # Trials are made, as for a user.
 USERS = environment({"FATHOM_VERIFY": None, "FATHOM_WHOLE_RUN": None})
 
-CLIENT = Path(os.environ.get("FATHOM_MCP_PYTHON") or ROOT / ".venvs" / "mcp" / "bin" / "python")
+CLIENT = ROOT / ".venvs" / "mcp" / "bin" / "python"
 
 FIRST = {"command": [str(PYTHON), "train.py"], "folder": str(ROOT / "examples" / "first")}
 LOCAL = {"folder": str(SCRIPTS)}

@@ -14,7 +14,10 @@ use fit::knob::FileChange;
 use crate::error::Hinted;
 
 /// Keys that name the file which another one builds on.
-pub(crate) const BASES: [&str; 5] = ["base", "_base_", "inherit", "extends", "parent"];
+const BASES: [&str; 5] = ["base", "_base_", "inherit", "extends", "parent"];
+
+/// A file that builds on itself must end somewhere.
+const MOST_BASES: usize = 4;
 
 /// Writes a copy with another value and names it in the command instead of the file. A file that was
 /// changed before is changed again.
@@ -44,16 +47,46 @@ pub(crate) fn change(change: &FileChange, folder: &Path, words: &mut [String]) -
 
 /// The text with another value. A file that builds on another one may set a key anew that only that one has.
 pub(crate) fn changed(text: &str, change: &FileChange) -> Result<String> {
-    let is_json = Path::new(&change.path).extension().is_some_and(|end| end == "json");
-    let values = if is_json { Vec::new() } else { config_text::values_of_yaml(text) };
-    let has_base = values.iter().any(|(key, _)| BASES.contains(&key.as_str()));
-    let set = match (is_json, has_base) {
-        (true, _) => config_text::set_json,
-        (false, true) => config_text::put_yaml,
-        (false, false) => config_text::set_yaml,
+    let path = Path::new(&change.path);
+    let FileChange { key, value, .. } = change;
+    let set = match is_json(path) {
+        true => config_text::set_json(text, key, value),
+        false => match config_text::set_yaml(text, key, value) {
+            Err(config_text::Error::Missing { .. })
+                if values(path).iter().any(|(known, _)| known == key) =>
+            {
+                config_text::put_yaml(text, key, value)
+            }
+            other => other,
+        },
     };
-    set(text, &change.key, &change.value)
-        .map_err(|error| Hinted::error(format!("`{}`: {error}", change.path), error.hint()))
+    set.map_err(|error| Hinted::error(format!("`{}`: {error}", change.path), error.hint()))
+}
+
+/// Keys and values of a file, and of those that it builds on, which it may set anew.
+pub(crate) fn values(path: &Path) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut next = Some(path.to_owned());
+    for _ in 0..MOST_BASES {
+        let Some(file) = next.take() else { break };
+        let Ok(text) = fs::read_to_string(&file) else { break };
+        let values = match is_json(&file) {
+            true => config_text::values_of_json(&text),
+            false => config_text::values_of_yaml(&text),
+        };
+        let base = values.iter().find(|(key, _)| BASES.contains(&key.as_str()));
+        next = base.map(|(_, base)| file.parent().unwrap_or(Path::new("")).join(base));
+        for (key, value) in values {
+            if found.iter().all(|row| row.0 != key) {
+                found.push((key, value));
+            }
+        }
+    }
+    found
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "json")
 }
 
 /// A folder's name for a path.
@@ -97,6 +130,9 @@ mod tests {
         assert_eq!(fs::read_to_string(&copy).unwrap(), "base: b.yaml\nbatch: 8\nwidth: 16\n");
         assert_eq!(fs::read_to_string(copy.with_file_name("b.yaml")).unwrap(), "x: 1\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), "base: b.yaml\nbatch: 4\nwidth: 2\n");
+        change(&file_change(&given, "x", "2"), &copies, &mut words).unwrap();
+        let with_base = "base: b.yaml\nbatch: 8\nwidth: 16\nx: 2\n";
+        assert_eq!(fs::read_to_string(&copy).unwrap(), with_base, "only the base has this key");
         let missing = change(&file_change(&given, "bath", "8"), &copies, &mut words).unwrap_err();
         assert!(missing.to_string().contains("no key `bath`"), "{missing}");
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
-use fit::{Knob, config_text};
+use fit::Knob;
 
 use crate::cli::ReportArguments;
 use crate::configs;
@@ -205,27 +205,10 @@ fn config_files(command: &[String]) -> Vec<String> {
     files
 }
 
-/// Keys of a file, and of the one that it builds on, which it may set anew.
+/// Keys of a file, and of those that it builds on.
 fn in_config(path: &str) -> Vec<Candidate> {
-    let mut found: Vec<(String, String)> = Vec::new();
-    let mut next = Some(path.to_owned());
-    for _ in 0..4 {
-        let Some(file) = next.take() else { break };
-        let Ok(text) = fs::read_to_string(&file) else { break };
-        let values = match file.ends_with(".json") {
-            true => config_text::values_of_json(&text),
-            false => config_text::values_of_yaml(&text),
-        };
-        let base = values.iter().find(|(key, _)| configs::BASES.contains(&key.as_str()));
-        let folder = Path::new(&file).parent().unwrap_or(Path::new("")).to_owned();
-        next = base.map(|(_, base)| folder.join(base).to_string_lossy().into_owned());
-        for (key, value) in values {
-            if found.iter().all(|row| row.0 != key) {
-                found.push((key, value));
-            }
-        }
-    }
-    found.into_iter().flat_map(|(key, value)| of_key(path, key, value)).collect()
+    let values = configs::values(Path::new(path)).into_iter();
+    values.flat_map(|(key, value)| of_key(path, key, value)).collect()
 }
 
 /// A value, or each side of a short list of whole numbers.
