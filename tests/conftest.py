@@ -209,7 +209,7 @@ def environment(changes=None):
     """This environment without settings of fathom, of PyTorch and of a runner; a change to None unsets."""
     ours = ("FATHOM_", "PYTORCH_", "CUDA_", "TORCHINDUCTOR_", "GITHUB_")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(ours) or name == "FATHOM_CACHE"}
-    for name in ("PYTHONPATH", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
+    for name in ("COLUMNS", "PYTHONPATH", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         clean.pop(name, None)
     # On two cores that are busy, torch's threads would mostly wait for each other, at full speed. A second and a third run
     # of every script would take the tests twice as long: test_need.py and test_whole.py ask for them.

@@ -45,7 +45,7 @@ def test_a_named_card_may_have_another_memory(fathom):
 
 def test_others_hold_a_part_of_the_card(fathom, tmp_path):
     page = tmp_path / "page.html"
-    report, done = fathom.code(SEES, flags=("--used", "2GiB", "--page", page))
+    report, done = fathom.code(SEES, flags=("--used", "2GiB", "--page", page, "--all"))
     name, free, total, _, used = sees(done)
     gpu, peak = report["gpu"], report["peak"]
     alone = fathom.code(SEES, flags=("--record", "off"))

@@ -40,7 +40,7 @@ for _ in range(4):
 """
 
 # Where these are said to be different, a run is not the same as another.
-OF_THE_RUN = {"wall_seconds", "processes", "warnings"}
+OF_THE_RUN = {"wall_seconds", "processes", "warnings", "next"}
 
 
 @pytest.fixture(scope="module")

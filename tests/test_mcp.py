@@ -101,7 +101,7 @@ def test_questions_are_answered_by_trials(session):
 
 def test_what_goes_wrong_is_an_error_with_a_hint(session):
     failed, wordless, relative, nameless, incomplete = session["answers"][3:8]
-    assert "the script failed by itself" in error_of(failed)
+    assert "the script failed, but not for memory" in error_of(failed)
     assert failed["answer"]["judgement"] == "script_failed", "what is known stands beside the error"
     assert "no command is named" in error_of(wordless)
     assert "no absolute path" in error_of(relative)

@@ -59,9 +59,16 @@ optimizer.step()
     assert rows == [row["bytes"] for row in report["areas"]] != []
 
 
+def by_category(page):
+    """A timeline whose activations lead opens by module."""
+    page.get_by_role("button", name="Category", exact=True).click()
+    page.wait_for_timeout(60)
+
+
 def test_the_story_sums_to_the_report(case, look):
     path, report, _ = case
     page = look(path)
+    by_category(page)
     bands = dict(
         page.eval_on_selector_all("[data-band][data-bytes]", "all => all.map(e => [e.dataset.band, +e.dataset.bytes])")
     )
@@ -185,6 +192,7 @@ def test_a_mark_has_the_bytes_of_its_lives(window, small, look):
 def test_the_block_under_the_pointer_is_the_one_that_is_outlined(small, look):
     """In every band, at every height: what lies below a life, and its own bytes, enclose the place."""
     page = look(small)
+    by_category(page)
     wrong = page.evaluate(
         """() => {
           const { story, timeline } = fathom, { cells, scale } = timeline, wrong = [];

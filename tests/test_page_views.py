@@ -79,6 +79,9 @@ def test_a_brushed_range_shows_what_stays(small, look):
 def test_dimensions_phases_and_steps(small, look):
     page = look(small)
     names = lambda: page.eval_on_selector_all("[data-band][data-bytes]", "all => all.map(e => e.dataset.band)")  # noqa: E731
+    assert "encoder.layers" in names(), "activations lead, so the modules are shown first"
+    page.get_by_role("button", name="Category", exact=True).click()
+    page.wait_for_timeout(60)
     assert "activations" in names()
     page.get_by_role("button", name="Phase", exact=True).click()
     page.wait_for_timeout(60)

@@ -19,7 +19,7 @@ def report_of(fathom, path, flags):
         del process["pid"], process["parent_pid"], process["command"]
     del report["wall_seconds"], report["next"]
     between = " ".join(fathom.words()) + " " if hasattr(fathom, "words") else "no such words"
-    return report, re.sub(r"\d+\.\d s\b", "S", done.stdout.replace(between, "")), done.returncode
+    return report, re.sub(r"\d+\.\d s\b", "S", done.stdout.replace(between, "").partition("\nnext  ")[0]), done.returncode
 
 
 def is_there(path, wanted):

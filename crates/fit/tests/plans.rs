@@ -21,7 +21,7 @@ struct Script {
     has_batch_norm: bool,
     /// Levers that have no patch.
     unwritable: Vec<&'static str>,
-    /// Bytes that are to stay free.
+    /// Bytes to leave free.
     headroom: u64,
 }
 

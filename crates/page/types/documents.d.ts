@@ -48,6 +48,9 @@ export interface Plan {
   verified: boolean;
   cost: Cost;
   patch: string;
+  is_diff: boolean;
+  in_the_way: string[];
+  by_retries: boolean;
 }
 
 export interface Lever {

@@ -7,10 +7,16 @@ export interface Question {
   compare: boolean;
 }
 
+/** What went wrong, and the cure. */
+export interface Problem {
+  message: string;
+  hint: string | null;
+}
+
 /** `crates/viewer/src/answers.rs` writes it. */
 export interface AnswerOf {
   text?: string;
   json?: string;
   page?: string | null;
-  error?: { message: string; hint: string | null } | null;
+  error?: Problem | null;
 }

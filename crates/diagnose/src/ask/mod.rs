@@ -1,7 +1,7 @@
 //! Questions about a peak in a user's words, answered by who holds it.
 //!
 //! [`ask`] takes a question (`checkpoint encoder.blocks`, `batch 16`, `don't use amp`, `where does the memory go?`) and
-//! says what the change could do to this peak: nothing, the opposite, or at most so many bytes; or what is so. It tries
+//! says what the change could do to this peak: nothing, the opposite, or at most so many bytes; or what was measured. It tries
 //! nothing itself: an [`Answer`] names the trials that would measure it, and whoever can run them puts what they gave
 //! into it ([`Answer::measured`]). Where nothing follows from the recording, it says which command tells.
 //!
@@ -53,7 +53,7 @@ pub enum Effect {
     AtMost(u64),
     /// It was tried: the peaks before and after.
     Measured(Change),
-    /// No change was asked for: the answer is what is so.
+    /// No change was asked for: the answer is a fact of this run.
     Fact,
     /// That does not follow from what was measured.
     Unknown,

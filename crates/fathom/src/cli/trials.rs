@@ -58,7 +58,7 @@ pub(crate) struct FitArguments {
     /// `training`: also try what changes the training
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = ["training"])]
     pub(crate) allow: Vec<String>,
-    /// What is to stay free, as a share or a size [default: 3%]
+    /// Memory to leave free, as a share or a size [default: 3%]
     #[arg(long, value_name = "SIZE")]
     pub(crate) headroom: Option<String>,
     /// Apply the patch of the chosen plan to your files

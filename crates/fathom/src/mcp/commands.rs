@@ -96,7 +96,7 @@ pub(super) async fn run(
     failing(&finished, given(&output)?)
 }
 
-/// A script that fails by itself is an error that says why; what is known up to then stands beside it.
+/// A script that fails for another reason than memory is an error that says why; what is known up to then stands beside it.
 fn failing(finished: &Finished, mut result: CallToolResult) -> Result<CallToolResult> {
     if finished.code == Some(SCRIPT_FAILED) {
         let failure = finished
@@ -105,7 +105,7 @@ fn failing(finished: &Finished, mut result: CallToolResult) -> Result<CallToolRe
             .map(|report| short::text(report, "/failure"))
             .unwrap_or_default();
         let message = format!(
-            "error: the script failed by itself: {failure}\n{}\n\nhint: start the command by itself in its folder; a wrong \
+            "error: the script failed, but not for memory: {failure}\n{}\n\nhint: start the command by itself in its folder; a wrong \
              path, a missing file or package fails there too",
             finished.printed
         );

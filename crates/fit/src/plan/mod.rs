@@ -139,7 +139,7 @@ pub struct Wish {
     pub knobs: Vec<(String, Vec<String>)>,
     /// The lever of lower precision for this card.
     pub precision: &'static str,
-    /// Bytes that are to stay free.
+    /// Bytes to leave free.
     pub headroom: u64,
 }
 

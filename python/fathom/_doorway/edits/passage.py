@@ -68,7 +68,7 @@ def follow(outcome, then):
         outcome.party.around(torch.nn.Module, "__call__", before=called),
         outcome.party.around(torch.autograd, "backward", before=passes),
     ]
-    return lambda: [inverse() for inverse in undo]
+    return lambda: [inverse() for inverse in reversed(undo)]
 
 
 def sizes(frame):

@@ -36,7 +36,7 @@ def apply(options, outcome):
         at_optimizer(outcome, lambda optimizer: gate(optimizer, passes, outcome)),
         at_first_call(outcome, lambda modules, _: warn(modules, outcome)),
     ]
-    return lambda: [inverse() for inverse in undo]
+    return lambda: [inverse() for inverse in reversed(undo)]
 
 
 def settings(parts, outcome):

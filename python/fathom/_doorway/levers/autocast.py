@@ -25,7 +25,7 @@ def apply(dtype, outcome):
             outcome.edits.contain(write, found, dtype)
 
     undo = [frameworks.arguments(outcome, settings(dtype)), around_forward(outcome, enter), passage.follow(outcome, passed)]
-    return lambda: [inverse() for inverse in undo]
+    return lambda: [inverse() for inverse in reversed(undo)]
 
 
 def settings(dtype):

@@ -74,7 +74,7 @@ def install(parts, outcome):
         pass
     else:
         undo.append(replace(outcome, yaml, "load", lambda inner: file(inner, divider)))
-    return lambda: [inverse() for inverse in undo]
+    return lambda: [inverse() for inverse in reversed(undo)]
 
 
 def is_lightning():

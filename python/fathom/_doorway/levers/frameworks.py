@@ -26,7 +26,7 @@ def arguments(outcome, settings):
                 undo.append(install(outcome, name, kind, change))
 
         when_imported(module, outcome.party.callback(hook, f"the arguments of {name}"))
-    return lambda: [inverse() for inverse in undo]
+    return lambda: [inverse() for inverse in reversed(undo)]
 
 
 def of_fields(outcome, name, kind, change):

@@ -23,7 +23,7 @@ def with_option(outcome, name, value):
     for kind in CLASSES:
         if name in inspect.signature(kind.__init__).parameters and "__init__" in vars(kind):
             undo.append(replaced(kind, outcome, name, value))
-    return lambda: [inverse() for inverse in undo]
+    return lambda: [inverse() for inverse in reversed(undo)]
 
 
 def replaced(kind, outcome, name, value):

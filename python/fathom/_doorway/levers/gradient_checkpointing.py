@@ -45,7 +45,7 @@ def apply(options, outcome):
             outcome.meets_batch_norm |= any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in module.modules())
 
     undo = [frameworks.arguments(outcome, {"transformers": of_trainer}), at_first_call(outcome, act)]
-    return lambda: [inverse() for inverse in undo]
+    return lambda: [inverse() for inverse in reversed(undo)]
 
 
 def write(edits, module, line):

@@ -92,4 +92,4 @@ def around_forward(outcome, enter):
         outcome.party.around(torch.autograd, "backward", before=leave),
         outcome.party.around(torch.autograd, "grad", before=leave),
     ]
-    return lambda: (leave(), [inverse() for inverse in undo])
+    return lambda: (leave(), [inverse() for inverse in reversed(undo)])

@@ -27,7 +27,7 @@ def apply(options, outcome):
         outcome.edits.contain(write, found)
 
     undo = [around_forward(outcome, enter), passage.follow(outcome, passed)]
-    return lambda: [inverse() for inverse in undo]
+    return lambda: [inverse() for inverse in reversed(undo)]
 
 
 def write(edits, found):

@@ -51,7 +51,7 @@ def apply(options, outcome):
         outcome.party.around(torch.nn.Module, "__call__", before=called),
         outcome.party.around(torch.autograd, "backward", before=passed),
     ]
-    return lambda: [inverse() for inverse in undo]
+    return lambda: [inverse() for inverse in reversed(undo)]
 
 
 def write(edits):
