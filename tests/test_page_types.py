@@ -45,11 +45,11 @@ ChangedTensor.was Decided.library_file Decided.library_line Difference.notes Dif
 Evidence.library_line Explanation.answers Fewest.gpu Fewest.is_assumed Fewest.others Fewest.ranks FitAnswer.notes
 FitAnswer.unfinished FitAnswer.unknown_places Largest.failure Lever.name Lever.parts Lever.value LibraryLine.bytes
 LibraryLine.count LibraryLine.function LibraryLine.library_file LibraryLine.library_line Line.library MostNeeded.failure
-Place.library_file Place.library_line Point.failure Report.beyond Report.unattributed Report.unfinished Shortage.remedy
-SweepAnswer.fewest SweepAnswer.notes SweepAnswer.unfinished SweepAnswer.unknown_places Tried.after_allocated_bytes
-Tried.after_reserved_bytes Tried.before_allocated_bytes Tried.before_reserved_bytes Unattributed.bytes Unattributed.why
-Unfinished.after_seconds Unfinished.reason Unfinished.signal Whole.orders Whole.refused Whole.unseen Whole.why
-Workspace.calls Workspace.largest_bytes
+Place.library_file Place.library_line Plan.in_the_way Point.failure Report.beyond Report.unattributed Report.unfinished
+Shortage.remedy SweepAnswer.fewest SweepAnswer.notes SweepAnswer.unfinished SweepAnswer.unknown_places
+Tried.after_allocated_bytes Tried.after_reserved_bytes Tried.before_allocated_bytes Tried.before_reserved_bytes
+Unattributed.bytes Unattributed.why Unfinished.after_seconds Unfinished.reason Unfinished.signal Whole.orders
+Whole.refused Whole.unseen Whole.why Workspace.calls Workspace.largest_bytes
 """
 
 

@@ -31,7 +31,8 @@ def viewer(tmp_path_factory):
 
 
 def command(*words, at):
-    done = subprocess.run([FATHOM, *words], cwd=at, env=environment() | {"NO_COLOR": "1", "COLUMNS": "100"}, capture_output=True, text=True, check=False)
+    variables = environment({"NO_COLOR": "1", "COLUMNS": "100"})
+    done = subprocess.run([FATHOM, *words], cwd=at, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 2), done.stderr
     return done
 
