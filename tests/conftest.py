@@ -205,6 +205,10 @@ def pytest_collection_modifyitems(items):
     items.sort(key=order)
 
 
+# How wide reports are; pytest's workers have a width of their own in their environment.
+WIDTH = {"COLUMNS": "200"}
+
+
 def environment(changes=None):
     """This environment without settings of fathom, of PyTorch and of a runner; a change to None unsets."""
     ours = ("FATHOM_", "PYTORCH_", "CUDA_", "TORCHINDUCTOR_", "GITHUB_")
@@ -214,7 +218,7 @@ def environment(changes=None):
     # On two cores that are busy, torch's threads would mostly wait for each other, at full speed. A second and a third run
     # of every script would take the tests twice as long: test_need.py and test_whole.py ask for them.
     # Sentences of reports stay on one line, so that they can be looked for.
-    clean = {"COLUMNS": "200", "OMP_NUM_THREADS": "1", "FATHOM_VERIFY": "off", "FATHOM_WHOLE_RUN": "off", **clean, **(changes or {})}
+    clean = {**WIDTH, "OMP_NUM_THREADS": "1", "FATHOM_VERIFY": "off", "FATHOM_WHOLE_RUN": "off", **clean, **(changes or {})}
     return {name: str(value) for name, value in clean.items() if value is not None}
 
 

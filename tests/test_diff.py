@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import PYTHON, ROOT
+from conftest import PYTHON, ROOT, WIDTH
 
 # Fixtures are used by their names.
 from pages import SCREENSHOTS, browser, bytes_text, embedded, hash_of, look  # noqa: F401
@@ -72,7 +72,7 @@ PARAMETERS = 4 * (512 * 2048 * 2 + 512 + 2048)
 @pytest.fixture(autouse=True)
 def columns(monkeypatch):
     """The width of the golden texts."""
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setitem(WIDTH, "COLUMNS", "100")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from conftest import PYTHON, PYTHONS, ROOT, missing
+from conftest import PYTHON, PYTHONS, ROOT, WIDTH, missing
 
 IS_WARM = True
 
@@ -63,7 +63,7 @@ OFTEN = ("2.15.0", "2.6.0")
 @pytest.fixture(autouse=True)
 def columns(monkeypatch):
     """The width of the golden texts."""
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setitem(WIDTH, "COLUMNS", "100")
 
 
 @pytest.fixture(scope="module", params=[pytest.param(each, marks=[] if each in OFTEN else pytest.mark.torches) for each in PYTHONS])

@@ -40,7 +40,11 @@ fn of_fit(arguments: &RunArguments, assume: Option<&str>) -> Vec<String> {
     let mut words = vec!["fathom".to_owned(), "fit".to_owned()];
     // A card of the environment or of `fathom.toml` is that of the next command too.
     words.extend(flags(&card(&arguments.card)));
-    words.extend(flags(&shared(arguments)));
+    // What the run assumed of everything makes room for the most; what is known of a line stays.
+    let is_of_a_line = |value: &Option<String>| value.as_deref().is_some_and(|it| it.contains('='));
+    let mut given = shared(arguments);
+    given.retain(|(flag, value)| assume.is_none() || *flag != "--assume" || is_of_a_line(value));
+    words.extend(flags(&given));
     let world = arguments.world.world_size.map(|size| size.to_string());
     words.extend(flags(&[("--world-size", world)]));
     let all = assume.map(str::to_owned);
@@ -105,4 +109,24 @@ fn is_python(command: &[String]) -> bool {
 
 fn doctor(command: &[String]) -> String {
     shell::line(["fathom", "doctor", "--", command.first().map_or("python", String::as_str)])
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    #[test]
+    fn one_assumption_of_everything_is_enough() {
+        let words = "fathom run --assume least --assume train.py:8=4 -- python train.py";
+        let Command::Run(arguments) = Cli::parse_from(words.split(' ')).command else {
+            panic!("it is a run");
+        };
+        let most = of_fit(&arguments, Some(MOST)).join(" ");
+        assert_eq!(most, "fathom fit --assume train.py:8=4 --assume most");
+        let as_it_was = of_fit(&arguments, None).join(" ");
+        assert_eq!(as_it_was, "fathom fit --assume least --assume train.py:8=4");
+    }
 }
