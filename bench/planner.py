@@ -80,7 +80,7 @@ def share(flops, modules):
 
 def plan(command, memory):
     """Reserved peak and modules of the plan within so much memory; no modules if it fits as it is."""
-    answer = fathom("fit", ["--fresh", "--memory", f"{memory}B", "--try", "checkpoint"], command)
+    answer = fathom("fit", ["--fresh", "--headroom", "0%", "--memory", f"{memory}B", "--try", "checkpoint"], command)
     if answer["chosen"] is None:
         fits = answer["baseline"]["fits"]
         return (answer["baseline"]["peak_reserved_bytes"], []) if fits else (None, [])
