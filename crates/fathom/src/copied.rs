@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn a_diff_is_applied_where_all_of_its_files_are_below() {
-        let root = |files: &[&str]| root(Path::new("/home/me/work"), files.iter().map(Path::new));
-        assert_eq!(root(&[]), Path::new("/home/me/work"));
-        assert_eq!(root(&["/home/me/work/src/a.py"]), Path::new("/home/me/work"));
-        assert_eq!(root(&["/home/me/lib/a.py", "/home/me/work/b.py"]), Path::new("/home/me"));
+        let root = |files: &[&str]| root(Path::new("/home/me/run"), files.iter().map(Path::new));
+        assert_eq!(root(&[]), Path::new("/home/me/run"));
+        assert_eq!(root(&["/home/me/run/src/a.py"]), Path::new("/home/me/run"));
+        assert_eq!(root(&["/home/me/lib/a.py", "/home/me/run/b.py"]), Path::new("/home/me"));
     }
 }
