@@ -44,3 +44,16 @@ def test_cards_near_the_need_are_run(fathom):
     known = {row["name"]: row["known"] for row in report["fits_on"]}
     assert known["t4"] == "run" and "rtx3060-12g" not in known and known["rtx3090"] == "measured", done.stdout
     assert "the script was run on " in done.stdout
+
+
+def test_a_card_with_less_room_than_our_error_is_called_tight(fathom):
+    words = ("-c", "import torch; torch.empty(14650 << 20, dtype=torch.uint8, device='cuda')")
+    report, done = fathom(PYTHON, *words)
+    tight = {row["name"]: row["is_tight"] for row in report["fits_on"]}
+    assert tight["t4"] and not tight["rtx3090"]
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("fits on"))
+    assert "t4 (14.57 GiB, tight)" in line, line
+    # That verdict is the one that the card itself gets, and the next command is about a card with room.
+    alone, done = fathom(PYTHON, *words, flags=("--gpu", "t4"))
+    assert alone["judgement"] == "tight", done.stdout
+    assert "--gpu t4" not in report["next"][0] and "--gpu" in report["next"][0]

@@ -120,6 +120,15 @@ def test_what_did_not_use_the_gpu_was_not_measured(fathom):
     assert fathom.code("import torch", flags=("--strict",))[1].returncode == 1
 
 
+def test_a_training_on_the_cpu_is_told_of_flags(fathom):
+    text = TRAINS.replace(".cuda()", "").replace(', device="cuda"', "").replace("device='cuda'", "device='cpu'")
+    assert "cuda" not in text
+    report, done = fathom.code(text.replace("4096", "16"), flags=("--steps", "2"))
+    assert report["judgement"] == "not_measured" and report["next"] == [], done.stdout
+    assert "the script trained on the CPU: many scripts have a flag for the GPU" in done.stdout
+    assert "no optimizer" not in done.stdout
+
+
 def test_near_the_limit_it_is_tight(fathom):
     need = fathom.code(TRAINS, env=ON)[0]["need"]["bytes"]
     memory = f"{need + 4 * MIB}B"

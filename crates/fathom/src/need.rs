@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use gpus::Card;
 use recording::Category;
 use study::need::{FLUSHES, Tried, search};
-use study::{Beyond, Fit, FitsOn, Most, Need, Run, Verdict};
+use study::{Beyond, Fit, FitsOn, Judgement, Most, Need, Run, Verdict};
 
 use crate::bound::{self, Other, Tries};
 use crate::confined::Window;
@@ -241,7 +241,8 @@ impl Again {
             let is_same = tried.verdict == Verdict::Fits && !comes_short(&tried, run);
             if is_same && tried.has_kernels != Some(false) {
                 let (name, memory_bytes) = (card.name.to_owned(), card.memory_bytes);
-                run.fits_on.push(FitsOn { name, memory_bytes, known: Fit::Run });
+                let is_tight = tried.judgement() == Judgement::Tight;
+                run.fits_on.push(FitsOn { name, memory_bytes, known: Fit::Run, is_tight });
             }
         }
         run.fits_on.sort_by_key(|card| card.memory_bytes);

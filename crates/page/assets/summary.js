@@ -133,7 +133,8 @@ function roomReason(cards) {
 // The first of a list that is sorted by memory, and how many there are beside them.
 /** @param {FitsOn[]} cards */
 function smallest(cards, shown = 6) {
-  const names = cards.slice(0, shown).map((card) => `${card.name} (${bytesText(card.memory_bytes)})`),
+  const near = (/** @type {FitsOn} */ card) => (card.is_tight ? ", tight" : ""),
+    names = cards.slice(0, shown).map((card) => `${card.name} (${bytesText(card.memory_bytes)}${near(card)})`),
     more = cards.length - shown;
   return names.join(", ") + (0 < more ? ` and ${more} larger GPUs` : "");
 }

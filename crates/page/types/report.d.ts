@@ -230,7 +230,8 @@ export interface MostNeeded {
 export interface FitsOn {
   name: string;
   memory_bytes: number;
-  known: "measured" | "replayed" | "likely";
+  known: "run" | "measured" | "replayed" | "likely";
+  is_tight: boolean;
 }
 
 export interface Workspace {

@@ -87,7 +87,10 @@ fn need(run: &Run) -> Option<String> {
 /// The smallest cards of a list, and how many there are beside them.
 fn smallest(cards: &[&FitsOn]) -> String {
     const SHOWN: usize = 6;
-    let named = |card: &&FitsOn| format!("{} ({})", card.name, bytes::text(card.memory_bytes));
+    let named = |card: &&FitsOn| {
+        let near = if card.is_tight { ", tight" } else { "" };
+        format!("{} ({}{near})", card.name, bytes::text(card.memory_bytes))
+    };
     let names: Vec<String> = cards.iter().take(SHOWN).map(named).collect();
     let more = match cards.len().saturating_sub(SHOWN) {
         0 => String::new(),

@@ -132,6 +132,11 @@ impl Run {
         };
     }
 
+    /// Whether our own error could decide on a card of the catalogue, where the run needs so many bytes.
+    pub fn is_tight_on(&self, card: &gpus::Card, need: u64) -> bool {
+        card.memory_bytes < need + self.error_of_pytorch(need) + card.context_error()
+    }
+
     /// How far that may be off on a real card.
     pub fn error_bytes(&self) -> u64 {
         self.needed().map_or(0, |need| self.error_of(need.bytes))
@@ -139,11 +144,15 @@ impl Run {
 
     /// How far off a need of so many bytes may be.
     pub fn error_of(&self, bytes: u64) -> u64 {
+        self.error_of_pytorch(bytes) + self.card.as_ref().map_or(0, gpus::Card::context_error)
+    }
+
+    /// The part of it that is not the context's.
+    fn error_of_pytorch(&self, bytes: u64) -> u64 {
         let contexts = self.peak.as_ref().map_or(0, |peak| peak.contexts * peak.context_bytes);
         let of_pytorch = bytes.saturating_sub(contexts);
         let part = if self.workspaces.is_empty() { ERROR } else { ERROR_OF_CONVOLUTIONS };
-        let context = self.card.as_ref().map_or(0, gpus::Card::context_error);
-        (of_pytorch as f64 * part) as u64 + context
+        (of_pytorch as f64 * part) as u64
     }
 }
 

@@ -251,6 +251,8 @@ pub struct FitsOn {
     pub memory_bytes: u64,
     /// How that is known.
     pub known: Fit,
+    /// What is left there is less than our own error.
+    pub is_tight: bool,
 }
 
 /// A run beside its baseline.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use study::{Fit, Judgement, Run};
+use study::{Fit, FitsOn, Judgement, Run};
 
 use crate::cli::{CardArguments, RunArguments, WorldArguments};
 use crate::settings::MOST;
@@ -27,6 +27,8 @@ pub(super) fn next(arguments: &RunArguments, run: &Run) -> Option<String> {
             let longer = arguments.timeout.map(|seconds| seconds.saturating_mul(LONGER));
             of_run(arguments, &[("--timeout", longer.map(|seconds| seconds.to_string()))])
         }
+        // A script that trained left the card alone by its own choice.
+        Judgement::NotMeasured if 0 < run.steps => return None,
         Judgement::NotMeasured => return is_python(command).then(|| doctor(command)),
         Judgement::ScriptFailed | Judgement::Interrupted => return None,
     };
@@ -97,8 +99,13 @@ fn flags(flags: &[(&'static str, Option<String>)]) -> Vec<String> {
 
 /// The smallest GPU of the catalogue that is sure to do.
 fn smallest(run: &Run) -> Option<String> {
-    let certain = run.fits_on.iter().find(|card| card.known != Fit::Likely);
-    certain.or(run.fits_on.first()).map(|card| card.name.clone())
+    let is_certain = |card: &&FitsOn| card.known != Fit::Likely;
+    let certain = || run.fits_on.iter().filter(is_certain);
+    certain()
+        .find(|card| !card.is_tight)
+        .or(certain().next())
+        .or(run.fits_on.first())
+        .map(|card| card.name.clone())
 }
 
 /// Whether the first word is a Python.

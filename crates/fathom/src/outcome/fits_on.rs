@@ -29,11 +29,18 @@ pub(super) fn fits_on(run: &Run, stand_in: &Card, targets: &[String]) -> Vec<Fit
             () => Some(Fit::Measured),
         }
     };
+    // Its own context on each card, and the least that is known to do.
+    let need = |card: &Card| {
+        let taken = peak.on_card(card.context_bytes);
+        replayed.map_or(taken, |need| taken.min(need + card.context_bytes))
+    };
     let mut cards: Vec<FitsOn> = gpus::cards()
         .iter()
         .filter_map(|card| {
             let (name, memory_bytes) = (card.name.to_owned(), card.memory_bytes);
-            known(card).map(|known| FitsOn { name, memory_bytes, known })
+            let need = need(card);
+            let is_tight = run.is_tight_on(card, need);
+            known(card).map(|known| FitsOn { name, memory_bytes, known, is_tight })
         })
         .collect();
     cards.sort_by_key(|card| card.memory_bytes);

@@ -63,10 +63,15 @@ pub(super) fn notes(all: &[Seen], settings: &Settings, run: &Run) -> Vec<String>
     notes
 }
 
+const ON_THE_CPU: &str = "the script trained on the CPU: many scripts have a flag for the GPU, such as `--device cuda`, \
+     which `--help` of the script lists";
+
 /// What a step is where no optimizer takes one.
 fn rounds(process: &Process, run: &Run) -> Option<String> {
     let what = match process.rounds.as_deref()? {
         _ if run.steps == 0 => return None,
+        // Optimizers of a script that leaves the card alone are not watched.
+        _ if run.peak.is_none() => ON_THE_CPU,
         "update" => "a step is an update of the weights that the script writes itself",
         "backward" => {
             "no optimizer and no update of weights was seen: a step is a round of backward passes"

@@ -64,12 +64,19 @@ impl<'a> Software<'a> {
 pub(super) struct FitsOn<'a> {
     name: &'a str,
     memory_bytes: u64,
-    /// `measured`, `replayed` or `likely`.
+    /// `run`, `measured`, `replayed` or `likely`.
     known: &'static str,
+    /// What is left there is less than our own error.
+    is_tight: bool,
 }
 
 impl<'a> FitsOn<'a> {
     pub(super) fn of(card: &'a study::FitsOn) -> FitsOn<'a> {
-        FitsOn { name: &card.name, memory_bytes: card.memory_bytes, known: card.known.name() }
+        FitsOn {
+            name: &card.name,
+            memory_bytes: card.memory_bytes,
+            known: card.known.name(),
+            is_tight: card.is_tight,
+        }
     }
 }
