@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 
 use super::arguments::give_all;
 use super::ledger::Ledger;
-use super::notes::PART;
 use super::plan::{Cut, Plan};
 use super::recipe::{OutputSlot, Recipe, Source};
+use super::results::PART;
 use super::value::{Bytes, Moment, State, Value};
 use crate::hash::Map;
 use crate::lock::lock;

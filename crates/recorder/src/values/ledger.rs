@@ -293,7 +293,7 @@ impl Ledger {
 
     /// Whether nobody has written to what a call gives; `x.new(3, 4)` and `x.new(y.shape)` are such calls, others of
     /// `new` are not.
-    pub(crate) fn is_empty_maker(&self, call: &super::notes::Call<'_, '_>, name: &str) -> bool {
+    pub(crate) fn is_empty_maker(&self, call: &super::call::Call<'_, '_>, name: &str) -> bool {
         let is_size = |arg: &Bound<'_, PyAny>| {
             arg.is_instance_of::<PyInt>() || arg.get_type().name().is_ok_and(|name| name == "Size")
         };
@@ -307,7 +307,7 @@ impl Ledger {
     pub(crate) fn seed(
         &self,
         py: Python<'_>,
-        call: &super::notes::Call<'_, '_>,
+        call: &super::call::Call<'_, '_>,
     ) -> PyResult<Option<(u64, u64)>> {
         let generator = match call.kwargs {
             Some(kwargs) => {

@@ -10,10 +10,10 @@ use pyo3::types::{PyDict, PyFrozenSet, PyList, PyTuple, PyType};
 
 use super::arguments::Kinds;
 use super::bounds;
+use super::call::Call;
 use super::evaluation::{How, SECONDS_FOR_FRACTIONS};
 use super::geometry::Geometry;
 use super::ledger::{Ledger, QUIET};
-use super::notes::Call;
 use super::plan::{Cut, Plan, Reach};
 use super::reads::Phantom;
 use super::recipe::Source;

@@ -7,19 +7,24 @@
 
 mod arguments;
 mod bounds;
+mod call;
 mod cost;
+mod counters;
 mod evaluation;
 mod flats;
 mod geometry;
+mod given;
 mod ledger;
 mod methods;
-mod notes;
+
 mod plan;
 mod reads;
 mod recipe;
+mod results;
 mod storages;
 mod value;
+mod written_down;
 
+pub(crate) use call::Call;
 pub(crate) use ledger::Ledger;
-pub(crate) use notes::Call;
 pub(crate) use reads::unread;
