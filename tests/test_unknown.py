@@ -142,6 +142,13 @@ def test_a_mask_gives_a_range(run):
     assert head.startswith("FITS  ") and re.search(r"needs between 4\.\d\d GiB and 8\.47 GiB of .*, by what `__getitem__` at", head)
 
 
+def test_places_are_said_from_the_folder_that_one_is_in(fathom, tmp_path):
+    (tmp_path / "train.py").write_text(MASK)
+    report, done = fathom(PYTHON, "train.py", flags=("--gpu", "rtx3090", "--steps", "0"), cwd=tmp_path)
+    assert report["decisions"][0]["file"] == "train.py" and f"at train.py:{LINE}" in report["headline"], done.stdout
+    assert str(tmp_path) not in done.stdout
+
+
 def test_the_most_does_not_fit(run):
     report, done = run(MASK, "--memory", "5GiB")
     assert done.returncode == 0 and not report["most"]["fits"] and report["most"]["device_bytes"] is None

@@ -17,6 +17,7 @@ use study::Decision;
 
 use super::processes;
 use crate::error::Hinted;
+use crate::here::from_here;
 
 /// What the processes of a run left.
 #[derive(Debug, Default)]
@@ -76,7 +77,7 @@ impl Seen {
 pub(super) fn decision(said: &Decided) -> Decision {
     Decision {
         operator: said.operator.clone(),
-        place: said.file.clone().zip(said.line),
+        place: said.file.clone().map(from_here).zip(said.line),
         library: said.library_file.clone().zip(said.library_line),
         why: said.why.clone(),
         assumed: said.assumed.clone(),
