@@ -326,7 +326,9 @@ impl Functions {
         let (py, ledger, party) = (call.args.py(), self.ledger.get(), self.party.get());
         let sees = ledger.sees();
         let is_over = || {
-            let is_quiet = ledger.is_quiet() && !ledger.is_counter(call)?;
+            let is_quiet = ledger.is_quiet()
+                && !ledger.is_counter(call)?
+                && !ledger.writes_to_what_is_known(call)?;
             Ok(is_quiet || ledger.count(call)?)
         };
         if party.hold(py, "values", is_over)?.unwrap_or(false) {
@@ -334,6 +336,10 @@ impl Functions {
         }
         let before = || Ok(if ledger.concerns(call)? { Some(ledger.before(call)?) } else { None });
         let before = party.hold(py, "values", before)?;
+        let is_opaque = before
+            .as_ref()
+            .is_some_and(|before| before.as_ref().is_some_and(|before| before.is_opaque));
+        let sees = sees.filter(|_| !is_opaque);
         let unread_before = unread();
         let result = theirs()?;
         drop(sees);

@@ -65,10 +65,12 @@ impl Ledger {
         }
     }
 
-    /// The next so many numbers that PyTorch reads from the card in this thread are this one; 0 times: no more.
-    fn answer(&self, number: u64, times: u64) {
+    /// So many numbers that PyTorch reads from the card are this one, in this thread's next function that is seen, or from
+    /// here on; 0 times: no more.
+    #[pyo3(signature = (number, times, is_now = false))]
+    fn answer(&self, number: u64, times: u64, is_now: bool) {
         if let Some(phantom) = self.phantom {
-            phantom.answer(number, times);
+            phantom.answer(number, times, is_now);
         }
     }
 

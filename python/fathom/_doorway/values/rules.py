@@ -194,10 +194,13 @@ def answer_backward(values, node, counts):
 
     def before(_):
         for number in counts * 2:
-            values.ledger.answer(number, 1)
+            values.ledger.answer(number, 1, is_now=True)
 
-    def after(*_):
-        values.ledger.answer(0, 0)
+    def after(gradients, _):
+        values.ledger.answer(0, 0, is_now=True)
+        for gradient in gradients:
+            if gradient is not None and gradient.grad_fn is not None:
+                answer_backward(values, gradient.grad_fn, counts)  # gradients of gradients
 
     node.register_prehook(before)
     node.register_hook(after)
