@@ -29,6 +29,8 @@ WRITES = START + """
 import sqlite3
 import numpy
 
+IS_WARM = True
+
 os.mkdir("made")
 with open("log.txt", "a") as log:
     log.write("started\\n")

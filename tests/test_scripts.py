@@ -12,6 +12,8 @@ import time
 import pytest
 from conftest import PYTHON, PYTHONS, ROOT, SCRIPTS, environment, missing, python_of, sampled
 
+IS_WARM = True
+
 GOLDEN = ROOT / "tests" / "golden" / "peaks.json"
 KINDS = ("requested_bytes", "allocated_bytes", "reserved_bytes")
 
