@@ -7,6 +7,7 @@ that has imported torch already (`../warm.py`), and ends as the fork there ends.
 import os
 import sys
 
+
 def is_script(words):
     """A script, `-c` or `-m`, without options of Python's, beside the phantom, that need not confine itself by its start."""
     if not words or words[0].startswith("-") and words[0] not in ("-c", "-m"):
