@@ -7,7 +7,6 @@ from conftest import PYTHON
 
 IS_WARM = True
 
-
 def fit(fathom, folder, case, config, memory, levers):
     path = folder / f"{case}.json"
     script = (f"examples/{case}/train.py", "--config", f"examples/{case}/{config}.yaml")

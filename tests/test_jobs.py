@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from conftest import PYTHON, sampled
 
+IS_WARM = True
+
 # Each run says when it began and when it ended.
 SCRIPT = """
 import os, socket, sys, time
 began = time.time()
 import torch
-
-IS_WARM = True
 width = int(sys.argv[1]) if len(sys.argv) > 1 else 8
 if width == 13:
     sys.exit("thirteen is refused")

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from conftest import PYTHON, SCRIPTS, sampled
 
+IS_WARM = True
+
 ALL = {"FATHOM_VERIFY": None, "FATHOM_WHOLE_RUN": None}  # as without our tests' own defaults
 GPU = ("--gpu", "rtx3090")
 
@@ -28,8 +30,6 @@ for step, (rows,) in enumerate(DataLoader(TensorDataset(torch.zeros(20 * 64, 102
 WRITES = START + """
 import sqlite3
 import numpy
-
-IS_WARM = True
 
 os.mkdir("made")
 with open("log.txt", "a") as log:

@@ -7,12 +7,12 @@ import time
 import pytest
 from conftest import FATHOM, PYTHON
 
+IS_WARM = True
+
 # What it needs grows with the width; `program` cannot be remembered.
 SCRIPT = """
 import os, subprocess, sys, time
 import torch
-
-IS_WARM = True
 if "program" in sys.argv:
     subprocess.run(["true"])
 assert not [name for name in os.environ if name.startswith("SLURM_")], "it sees which job it is"
