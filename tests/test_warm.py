@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import FATHOM, PYTHON, ROOT, WARM, environment
+from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, WARM, environment
 from small_runs import TRAIN
 
 RUNS_OUT = TRAIN.replace("4096", "40960")
@@ -31,7 +31,10 @@ def is_there(path, wanted):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("text", [TRAIN, FAILS, RUNS_OUT], ids=["trains", "fails", "runs out"])
+CONVOLUTIONS = (SCRIPTS / "resnet_flags.py").read_text()
+
+
+@pytest.mark.parametrize("text", [TRAIN, FAILS, RUNS_OUT, CONVOLUTIONS], ids=["trains", "fails", "runs out", "convolutions"])
 def test_the_report_is_the_same(cold, warm, tmp_path, text):
     path = tmp_path / "train.py"
     path.write_text(text)
@@ -91,6 +94,7 @@ def test_trials_are_the_same(cold, warm, tmp_path):
         done = fathom.command(*TRIALS, "--json", tmp_path / "answer.json", "--", PYTHON, "train.py", cwd=tmp_path)
         assert done.returncode == 0 and "starts Python anew" not in done.stdout, done.stdout + done.stderr
         answer = json.loads((tmp_path / "answer.json").read_text())
+        del answer["wall_seconds"]
         answers.append(answer)
     assert answers[0] == answers[1] and answers[0]["trials"]["run"] == 2
 
