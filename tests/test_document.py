@@ -44,10 +44,10 @@ COMMAND = (PYTHON, "train.py", "--config", "small.yaml")
 
 
 @pytest.fixture(scope="module")
-def written(cold, folder):
+def written(warm, folder):
     """The finished process, the text and the JSON of a document about a GPU that is too small."""
     flags = ("--memory", "570MiB,16GB", "-o", "MEMORY.md", "--compare", f"{PYTHON} train.py --config small.yaml")
-    done = cold.command("report", *flags, "--", *COMMAND, cwd=folder)
+    done = warm.command("report", *flags, "--", *COMMAND, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done, (folder / "MEMORY.md").read_text(), json.loads((folder / "MEMORY.json").read_text())
 
@@ -135,10 +135,10 @@ def test_settings_that_fit_are_diffs_that_apply(cold, folder, written):
         (folder / "small.yaml").write_text(CONFIG)
 
 
-def test_the_answer_is_that_of_run(cold, folder, written):
-    report, _ = cold(*COMMAND, flags=("--memory", "570MiB"), cwd=folder)
+def test_the_answer_is_that_of_run(warm, folder, written):
+    report, _ = warm(*COMMAND, flags=("--memory", "570MiB"), cwd=folder)
     assert report["headline"].split("  ")[0] == written[2]["answer"]["word"]
-    whole, _ = cold(*COMMAND, cwd=folder)
+    whole, _ = warm(*COMMAND, cwd=folder)
     assert whole["peak"]["allocated_bytes"] == written[2]["anatomy"]["allocated_bytes"]
     assert whole["peak"]["reserved_bytes"] == written[2]["anatomy"]["reserved_bytes"]
 

@@ -8,6 +8,7 @@ mod asking;
 mod bound;
 mod cache;
 mod card;
+mod cards;
 mod ci;
 mod cli;
 mod commands;

@@ -13,7 +13,7 @@ use report::sweep::SweptCard;
 use super::change;
 use super::knobs::Found;
 use super::lab::Lab;
-use crate::cli::{CardArguments, ReportArguments};
+use crate::cli::ReportArguments;
 use crate::commands::sweep::questions;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
@@ -25,33 +25,6 @@ const BEYOND: i64 = 4;
 
 /// Settings that are searched for the largest value that fits.
 const SEARCHED: usize = 2;
-
-/// `--gpu` with `--memory`: the first is the one that the answer is about.
-pub(super) fn cards(arguments: &ReportArguments) -> Result<Vec<Card>> {
-    let ReportArguments { gpu, memory, used, .. } = arguments;
-    let said: Vec<(Option<String>, Option<String>)> = match (gpu.as_slice(), memory.as_slice()) {
-        (names, []) => names.iter().map(|name| (Some(name.clone()), None)).collect(),
-        ([], sizes) => sizes.iter().map(|size| (None, Some(size.clone()))).collect(),
-        ([name], sizes) => {
-            sizes.iter().map(|size| (Some(name.clone()), Some(size.clone()))).collect()
-        }
-        _ => {
-            return Err(crate::error::Hinted::error(
-                "several GPUs and several memories",
-                "name one GPU with its memories, or several GPUs: `--gpu rtx3090,t4`",
-            ));
-        }
-    };
-    let mut cards = Vec::new();
-    for (gpu, memory) in said {
-        let trimmed = |text: Option<String>| text.map(|text| text.trim().to_owned());
-        let meant =
-            CardArguments { gpu: trimmed(gpu), memory: trimmed(memory), used: used.clone() }
-                .meant()?;
-        cards.extend(meant.map(|meant| meant.card));
-    }
-    Ok(cards)
-}
 
 /// What fits each card; for one card only what would fit if it does not.
 pub(super) fn add(
