@@ -34,7 +34,7 @@ pub use finding::{Evidence, Finding, Whole};
 pub use label::Label;
 pub use remedies::Remedy;
 
-pub use suspects::{Suspect, suspects};
+pub use suspects::{Suspect, is_blamed, suspects};
 
 use scene::Scene;
 

@@ -62,7 +62,7 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         knobs: values.clone(),
         headroom: match &arguments.headroom {
             Some(text) => headroom(text, &card)?,
-            None => (card.memory_bytes as f64 * HEADROOM) as u64,
+            None => usual_headroom(&card),
         },
         precision: precision(&card),
     };
@@ -93,6 +93,11 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     }
     let failed = done.is_some_and(|done| !done.is_done());
     Ok(outputs.finish(fit.exit_code().max(u8::from(failed))))
+}
+
+/// What a plan leaves free of a card if nothing is asked for.
+pub(super) fn usual_headroom(card: &gpus::Card) -> u64 {
+    (card.memory_bytes as f64 * HEADROOM) as u64
 }
 
 /// The lever of lower precision for a card.

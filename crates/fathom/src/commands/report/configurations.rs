@@ -14,6 +14,7 @@ use super::change;
 use super::knobs::Found;
 use super::lab::Lab;
 use crate::cli::ReportArguments;
+use crate::commands::fit::{precision, usual_headroom};
 use crate::commands::sweep::questions;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
@@ -91,7 +92,7 @@ fn shown(card: &Card) -> String {
 fn searched(document: &Document, found: &[Found]) -> Vec<Found> {
     let scaling = document.scaling.iter().flat_map(|scaling| &scaling.knobs);
     let of = |knob: &report::document::Knob| {
-        let grows = knob.growth.first().is_some_and(|row| 0.0 < row.exponent);
+        let grows = knob.growth.first().is_some_and(|row| row.from_bytes < row.to_bytes);
         found.iter().find(|it| {
             it.knob.name == knob.name && it.wanted.is_empty() && it.number().is_some() && grows
         })
@@ -106,14 +107,20 @@ fn setting(lab: &Lab, found: &Found, value: &str, peaks: &anatomy::Peaks) -> Set
         results: Label::ChangesTraining.name().to_owned(),
         allocated_bytes: peaks.allocated,
         device_bytes: peaks.device,
-        edit: change::edit(lab, &found.knob.name, value),
+        edit: change::of_settings(lab, &[(found.knob.name.as_str(), value)]),
     }
 }
 
 /// What makes it fit without another setting.
 fn plan(lab: &mut Lab, card: &Card, target: &Target) -> Result<Option<Setting>> {
-    let wish =
-        Wish { card: target.clone(), allow_training: false, knobs: Vec::new(), ..lab.wish.clone() };
+    let wish = Wish {
+        card: target.clone(),
+        allow_training: false,
+        knobs: Vec::new(),
+        headroom: usual_headroom(card),
+        precision: precision(card),
+        ..lab.wish.clone()
+    };
     let before = std::mem::replace(&mut lab.fitting.card, card.clone());
     let answer = search(&mut lab.fitting, &wish);
     lab.fitting.card = before;

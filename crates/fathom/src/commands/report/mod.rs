@@ -6,10 +6,12 @@
 mod change;
 mod configurations;
 mod files;
+mod growth;
 mod knobs;
 mod lab;
 mod remedies;
 mod scaling;
+mod sizes;
 mod subject;
 
 use std::time::Instant;
