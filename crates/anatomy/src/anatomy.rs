@@ -111,6 +111,16 @@ pub struct Dissection {
     pub alike: Vec<Alike>,
     /// From the card's total down.
     pub ledger: Vec<Entry>,
+    /// Of what is reserved.
+    pub private: Private,
+}
+
+/// Private pools, such as those of CUDA graphs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Private {
+    pub pools: u64,
+    /// Of their segments.
+    pub bytes: u64,
 }
 
 /// A module, with what it holds.

@@ -82,6 +82,7 @@ impl<'a> Knife<'a> {
             born: born(&alive),
             alike: self.alike(&alive),
             tensors: alive.iter().map(|life| self.tensor(life, time)).collect(),
+            private: crate::private::private(self.timeline, time),
             ledger: ledger::ledger(self.around, self.timeline, time, &self.lives.list, tensors),
         }
     }

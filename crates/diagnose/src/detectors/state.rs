@@ -89,6 +89,13 @@ fn of_weights(scene: &Scene<'_>, members: &[usize]) -> Vec<Remedy> {
     if scene.is_worth(scene.bytes(&long)) {
         found.extend(remedies!(scene, "half-weights"));
     }
-    found.extend(remedies!(scene, "quantise", "model-offload"));
+    let is_wide = |thing: &Thing<'_>| {
+        matches!(thing.tensor.dtype.as_str(), "float64" | "float32" | "float16" | "bfloat16")
+    };
+    let wide = scene.bytes(&scene.part(members, is_wide));
+    if scene.bytes(members) < wide.saturating_mul(2) {
+        found.extend(remedies!(scene, "quantise"));
+    }
+    found.extend(remedies!(scene, "model-offload"));
     found
 }

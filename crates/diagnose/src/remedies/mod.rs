@@ -168,7 +168,8 @@ pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> 
 }
 
 /// Changes that are made to a training: to its backward pass, its optimizer, its loss or what its batches teach.
-const OF_TRAINING: [&str; 21] = [
+const OF_TRAINING: [&str; 22] = [
+    "not-followed",
     "linear-cross-entropy",
     "zero-grad",
     "bucket-view",
