@@ -65,7 +65,7 @@ fn of_training(scene: &Scene<'_>, members: &[usize]) -> Vec<Remedy> {
         found.extend(remedies!(scene, "half-frozen"));
     }
     if scene.is_worth(long(Category::Optimizer)) && has_two_moments(scene) {
-        found.extend(remedies!(scene, "8bit-optimizer", "adafactor"));
+        found.extend(remedies!(scene, "offload-optimizer", "8bit-optimizer", "adafactor"));
     }
     if !is_mostly_frozen {
         found.extend(remedies!(scene, "freeze"));

@@ -8,6 +8,15 @@ use crate::label::Label;
 #[rustfmt::skip]
 pub const TABLE: &[Row] = &[
     Row {
+        id: "own-setting",
+        // What a setting does is seen in its trial; then it has the label of the lever that it is like.
+        label: Label::ChangesTraining,
+        change: "a flag or a key of the script's own",
+        acts_on: "what it says",
+        lever: Some(AsLever { probe: Probe::Together, ..of(Stage::Own, "a flag, key or constant of the script's that says that it does what another lever does, beside which it is tried; its label is that lever's") }),
+        ..EMPTY
+    },
+    Row {
         id: "zero-grad",
         label: Label::Exact,
         change: "optimizer.zero_grad(set_to_none=True) right after optimizer.step()",
@@ -121,6 +130,15 @@ pub const TABLE: &[Row] = &[
         ..EMPTY
     },
     Row {
+        id: "offload-optimizer",
+        // The same formulas by the CPU, whose sums round elsewhere.
+        label: Label::NumericallyEqual,
+        change: "torchao.optim.CPUOffloadOptimizer: Adam's state and its step on the host",
+        acts_on: "optimizer state",
+        lever: Some(of(Stage::Offload, "the state of Adam waits on the host, which makes its step")),
+        ..EMPTY
+    },
+    Row {
         id: "half-frozen",
         label: Label::ChangesNumerics,
         change: "frozen parts in bfloat16",
@@ -167,6 +185,14 @@ pub const TABLE: &[Row] = &[
         change: "torch.optim.SGD with momentum",
         acts_on: "optimizer state",
         lever: Some(of(Stage::Training, "SGD with momentum instead of Adam")),
+        ..EMPTY
+    },
+    Row {
+        id: "lora",
+        label: Label::ChangesTraining,
+        change: "peft.get_peft_model(model, peft.LoraConfig(…)): small matrices are trained, the model is not",
+        acts_on: "gradients, optimizer state",
+        lever: Some(of(Stage::Training, "matrices of rank 16 beside all linear layers of numbered blocks are trained, the model is not")),
         ..EMPTY
     },
     Row {

@@ -68,7 +68,8 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     };
     let answer = search(&mut bench, &wish)?;
     let is_whole = bench.runner.unfinished(began).is_none();
-    let is_open = answer.chosen.is_none() && !answer.as_it_is.fits() && is_whole;
+    let is_open =
+        answer.chosen.is_none() && answer.proposed.is_none() && !answer.as_it_is.fits() && is_whole;
     if !wish.allow_training && is_open && answer.baseline.outcome.fits() {
         notes.push("levers that change the training were not tried: `--allow training`".to_owned());
     }

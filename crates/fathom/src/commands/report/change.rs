@@ -25,6 +25,7 @@ pub(super) fn name(levers: &[Lever]) -> String {
         Lever::Knob { name, value } => format!("{name} {value}"),
         Lever::Freeze(modules) => format!("freeze {}", modules.join(", ")),
         Lever::Accumulate(parts) => format!("accumulate in {parts} parts"),
+        Lever::Own(own) => own.shown.clone(),
         other => other.id().to_owned(),
     };
     levers.iter().map(one).collect::<Vec<_>>().join(" + ")
