@@ -100,9 +100,14 @@ impl Ledger {
             if self.tensors.is_cuda(value)? {
                 return Ok(true);
             }
-            return Ok(self.watches_host()
-                && self.tensors.is_ordinary(value)?
-                && self.tensors.lies_at(value).is_ok_and(|lies| self.is_unknown_of_host(&lies)));
+            if !self.watches_host() {
+                return Ok(false);
+            }
+            let Some(tensor) = self.tensors.below(value)? else { return Ok(false) };
+            return Ok(self
+                .tensors
+                .lies_at(&tensor)
+                .is_ok_and(|lies| self.is_unknown_of_host(&lies)));
         }
         if self.kinds.is_stand_in(value) {
             return Ok(true);
@@ -128,12 +133,12 @@ impl Ledger {
         &self,
         call: &Call<'_, 'py>,
         name: &str,
-        (tensor, lies): (&Bound<'py, PyAny>, &Lies),
+        (whole, tensor, lies): (&Bound<'py, PyAny>, &Bound<'py, PyAny>, &Lies),
         targets: &Targets<'py>,
     ) -> PyResult<Option<Arc<Value>>> {
         let undefined = || Some(Value::new(State::Undefined, lies.bytes));
         let value = self.value_at(tensor.py(), lies)?;
-        if targets.overwritten.iter().any(|target| target.is(tensor))
+        if targets.overwritten.iter().any(|target| target.is(whole))
             && Geometry::of(&self.tensors, tensor).is_ok_and(|own| own.covers(lies.bytes))
         {
             if value.is_none() && self.tensors.elements(tensor)? != 0 {
@@ -141,10 +146,10 @@ impl Ledger {
             }
             return Ok(undefined());
         }
-        let is_pattern = targets.pattern.as_ref().is_some_and(|pattern| pattern.is(tensor));
+        let is_pattern = targets.pattern.as_ref().is_some_and(|pattern| pattern.is(whole));
         let is_of_no_matter = is_pattern
             || value.is_none()
-                && (self.tensors.elements(tensor)? == 0 || call.only_writes(name, tensor));
+                && (self.tensors.elements(tensor)? == 0 || call.only_writes(name, whole));
         Ok(if is_of_no_matter { undefined() } else { value })
     }
 
@@ -161,10 +166,10 @@ impl Ledger {
             Targets { overwritten: self.overwritten(call, &name)?, pattern: call.pattern(&name) };
         let mut look = |tensor: &Bound<'py, PyAny>| -> PyResult<Option<usize>> {
             let number = given.len();
-            let lies = match self.tensors.is_ordinary(tensor)? {
-                true => self.tensors.lies_at(tensor).ok(),
-                false => None,
-            };
+            let whole = tensor;
+            let ordinary = self.tensors.ordinary(whole)?;
+            let tensor = ordinary.as_ref().unwrap_or(whole);
+            let lies = ordinary.as_ref().and_then(|tensor| self.tensors.lies_at(tensor).ok());
             // It has a class of its own, or a transform of `torch.func` has wrapped it: what it does is not followed, but
             // it may write to what it is made of.
             let Some(lies) = lies else {
@@ -183,12 +188,12 @@ impl Ledger {
             let mut value = None;
             let mut geometry = None;
             if is_cuda {
-                value = self.held(call, &name, (tensor, &lies), &targets)?;
+                value = self.held(call, &name, (whole, tensor, &lies), &targets)?;
                 // A nested tensor has no sizes.
                 geometry = value.as_ref().and_then(|_| Geometry::of(&self.tensors, tensor).ok());
                 is_unknown |= geometry.is_none();
             } else if self.is_unknown_of_host(&lies) {
-                let is_over = targets.overwritten.iter().any(|target| target.is(tensor))
+                let is_over = targets.overwritten.iter().any(|target| target.is(whole))
                     && Geometry::of(&self.tensors, tensor).is_ok_and(|own| own.covers(lies.bytes));
                 match is_over {
                     true => renewed.push(tensor.clone()),
@@ -198,7 +203,7 @@ impl Ledger {
             let version = self.tensors.version(tensor).ok();
             given.push(Given {
                 tensor: tensor.clone(),
-                whole: None,
+                whole: (!tensor.is(whole)).then(|| whole.clone()),
                 storage: lies.storage,
                 lies: is_cuda.then_some(lies),
                 value,

@@ -233,13 +233,11 @@ impl Ledger {
                 }
                 return Ok(());
             }
-            if !self.tensors.is_ordinary(result)? {
-                return Ok(());
-            }
-            let Ok(lies) = self.tensors.lies_at(result) else { return Ok(()) };
+            let Some(tensor) = self.tensors.ordinary(result)? else { return Ok(()) };
+            let Ok(lies) = self.tensors.lies_at(&tensor) else { return Ok(()) };
             let is_given = before.given.iter().any(|given| given.storage == lies.storage);
             if !is_given {
-                into.push((result.clone(), path.clone()));
+                into.push((tensor, path.clone()));
             }
             return Ok(());
         }
