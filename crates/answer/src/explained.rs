@@ -135,7 +135,7 @@ mod tests {
         let explained = explanation(recording, "run.fathom", "", wants).unwrap();
         let shown = report::explain(&explained, report::Reader::plain(80), &Default::default());
         let page = page(vec![item(&explained, "run.fathom", "").unwrap()], Vec::new());
-        assert!(shown.contains("4.00 MiB") && page.contains("run.fathom"));
+        assert!(shown.contains("4.0 MiB") && page.contains("run.fathom"));
         assert_eq!(allocator::reproduced(), before + 1);
     }
 }
