@@ -3,6 +3,7 @@
 import copy
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from blowups import Calls
@@ -203,3 +204,15 @@ def rounded_to_eight_bits():
         return Rounded.apply(self.fc(x))
 
     train(nn.Sequential(*(Calls(forward, fc=nn.Linear(512, 512)) for _ in range(3))).cuda(), randn(*ROWS))
+
+
+@spares("duplicates")
+def what_comes_later_with_the_same_sizes():
+    """A convolution's result is as large as its input, whose own source is gone: the input is no copy of it."""
+
+    def forward(self, x):
+        joined = torch.cat([self.first(x), x], 1).transpose(2, 3).contiguous()
+        return F.leaky_relu(self.norm(self.second(joined)))
+
+    layers = {"first": nn.Conv2d(32, 32, 1), "second": nn.Conv2d(64, 64, 1), "norm": nn.BatchNorm2d(64)}
+    train(Calls(forward, **layers).cuda(), randn(8, 32, 128, 128))

@@ -217,6 +217,8 @@ pub struct Tensor {
     pub origin: Origin,
     /// When it was made.
     pub born: When,
+    /// How many events had happened then: who came first.
+    pub made: usize,
     /// When it was given back; `None` if that is not seen.
     pub freed: Option<When>,
     /// Backward passes that were to use it and ended while it was alive, up to this moment.

@@ -249,6 +249,7 @@ impl<'a> Knife<'a> {
             also: self.other_names(life),
             origin: Origin { module, ..self.origin(life.owner) },
             born: life.when,
+            made: life.born,
             freed: (life.freed != NEVER).then(|| self.when(life.freed)),
             outlived: self.outlived(life, time),
             is_soft: life.is_soft,

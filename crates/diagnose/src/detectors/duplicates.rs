@@ -58,11 +58,12 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
     }]
 }
 
-/// Activations and inputs that could be what another was made of.
+/// Activations and inputs that could be what another was made of: they were there before it.
 fn candidates<'a>(scene: &'a Scene<'_>, of: usize) -> impl Iterator<Item = &'a Thing<'a>> {
     let kinds = [Category::Activations, Category::Inputs, Category::Temporaries];
-    let others = scene.things.iter().enumerate().filter(move |(index, _)| *index != of);
-    others.map(|(_, thing)| thing).filter(move |thing| kinds.contains(&thing.tensor.category))
+    let made = scene.things[of].tensor.made;
+    let earlier = scene.things.iter().filter(move |thing| thing.tensor.made < made);
+    earlier.filter(move |thing| kinds.contains(&thing.tensor.category))
 }
 
 /// A tensor with the same sizes in some order, made by something else in the same phase of the step.

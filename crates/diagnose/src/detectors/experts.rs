@@ -19,15 +19,15 @@ struct Buffers {
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let buffers = buffers(scene);
+    let of = |thing: &Thing<'_>| {
+        buffers.iter().find(|(top, _)| is_below(thing.module(), top)).map(|(_, buffers)| *buffers)
+    };
     let is_buffer = |thing: &Thing<'_>| {
-        let found = buffers.get(thing.module());
-        thing.is_of_a_pass() && found.is_some_and(|of| of.holds(thing.shape()))
+        thing.is_of_a_pass() && of(thing).is_some_and(|buffers| buffers.holds(thing.shape()))
     };
     let members = claims.with_shapeless(scene, claims.free(scene, is_buffer));
     let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
-    let Some(of) = members.iter().find_map(|it| buffers.get(scene.things[*it].module())) else {
-        return Vec::new();
-    };
+    let Some(of) = members.iter().find_map(|it| of(&scene.things[*it])) else { return Vec::new() };
     let all = of.experts.saturating_mul(of.places);
     vec![Finding {
         title: format!("experts have {} places for {} tokens", count(all), count(of.tokens)),
@@ -46,41 +46,45 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     }]
 }
 
-/// Modules that multiply `[experts, places, …]` with weights `[experts, …, …]` and have a softmax over experts.
-fn buffers<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, Buffers> {
+/// Layers of experts: the module around weights `[experts, …, …]` that multiply `[experts, places, …]`, where a softmax
+/// spreads tokens over as many.
+fn buffers<'a>(scene: &Scene<'a>) -> Vec<(&'a str, Buffers)> {
     let mut experts: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for thing in scene.things.iter().filter(|thing| thing.is(Category::Weights)) {
         if let [number, _, _] = thing.shape() {
             experts.entry(thing.module()).or_default().insert(*number);
         }
     }
-    let mut found = BTreeMap::new();
+    let mut found: BTreeMap<&str, Buffers> = BTreeMap::new();
     for thing in scene.things.iter().filter(|thing| thing.is_of_a_pass()) {
         let [first, places, _] = thing.shape() else { continue };
-        let module = thing.module();
-        let is_multiplied = thing.users.iter().any(|user| user.node.starts_with("BmmBackward"));
-        if !is_multiplied || !experts.get(module).is_some_and(|sizes| sizes.contains(first)) {
+        let product = thing.users.iter().find(|user| user.node.starts_with("BmmBackward"));
+        let Some(module) = product.map(|user| user.module) else { continue };
+        if !experts.get(module).is_some_and(|sizes| sizes.contains(first)) {
             continue;
         }
-        if let Some(tokens) = routed(scene, module, *first).filter(|it| *it < first * places) {
-            found.insert(module, Buffers { experts: *first, places: *places, tokens });
+        // A router stands beside the experts, if it is no part of them.
+        let top = module.rsplit_once('.').map_or(module, |(above, _)| above);
+        if let Some(tokens) = routed(scene, top, *first).filter(|it| *it < first * places) {
+            found.insert(top, Buffers { experts: *first, places: *places, tokens });
         }
     }
-    found
+    found.into_iter().collect()
 }
 
-/// How many tokens a softmax of this module, or of one inside of it, spreads over its experts.
-fn routed(scene: &Scene<'_>, module: &str, experts: u64) -> Option<u64> {
-    let is_here = |path: &str| {
-        path.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
+/// How many tokens a softmax spreads over experts.
+fn routed(scene: &Scene<'_>, top: &str, experts: u64) -> Option<u64> {
     let is_router = |thing: &&Thing<'_>| {
         thing.shape().last() == Some(&experts)
             && thing.users.iter().any(|user| user.node.starts_with("SoftmaxBackward"))
-            && is_here(thing.module())
+            && is_below(thing.module(), top)
     };
     let rows = scene.things.iter().filter(is_router).filter_map(Thing::elements);
     rows.map(|elements| elements / experts).max()
+}
+
+fn is_below(path: &str, top: &str) -> bool {
+    path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 impl Buffers {
