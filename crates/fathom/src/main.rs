@@ -70,7 +70,11 @@ fn main() -> ExitCode {
     }
     // That word is not for those who type.
     let words = std::env::args_os().enumerate().filter(|(at, _)| !is_of_a_server || *at != 1);
-    let cli = match Cli::try_parse_from(words.map(|(_, word)| word)) {
+    let words = match settings::with_settings(words.map(|(_, word)| word).collect()) {
+        Ok(words) => words,
+        Err(error) => return refuse(&error),
+    };
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::InvalidUtf8 => return refuse(&error::no_text()),
         Err(error) => error.exit(),
