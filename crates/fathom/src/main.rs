@@ -40,6 +40,7 @@ mod session;
 mod settings;
 mod shard;
 mod shell;
+mod smi;
 mod stubs;
 mod vary;
 mod visible;
@@ -47,6 +48,7 @@ mod warm;
 mod whole;
 mod world;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -57,6 +59,9 @@ use crate::cli::{Cli, Command};
 fn main() -> ExitCode {
     if std::env::args_os().next().is_some_and(|name| name == session::KEEPER) {
         return ExitCode::from(u8::from(session::keep().is_err()));
+    }
+    if let Some(words) = words_of_smi() {
+        return ExitCode::from(smi::run(words));
     }
     if std::env::args_os().nth(1).is_some_and(|word| word == confined::WORD) {
         // Its output is that of a trial: what went wrong is in the trial's folder.
@@ -101,6 +106,14 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => refuse(&error),
     }
+}
+
+/// What follows `nvidia-smi`, if this program was started by that name.
+fn words_of_smi() -> Option<impl Iterator<Item = String>> {
+    let mut words = std::env::args_os();
+    let program = words.next()?;
+    let is_it = Path::new(&program).file_name().is_some_and(|name| name == smi::NAME);
+    is_it.then(|| words.map(|word| word.to_string_lossy().into_owned()))
 }
 
 fn refuse(error: &anyhow::Error) -> ExitCode {
