@@ -86,6 +86,17 @@ print(json.dumps({
     assert found["which"].endswith("/nvidia-smi")
 
 
+def test_the_long_form_as_many_scripts_read_it(fathom):
+    code = """
+text = subprocess.run("nvidia-smi -q -d Memory | grep -A4 GPU | grep Free", shell=True, capture_output=True, text=True).stdout
+free = [int(line.split()[2]) for line in text.splitlines()]
+print(json.dumps([free, smi("--query-gpu=memory.free", "--format=csv,noheader,nounits"), smi("-q"), smi("-q", "-x")]))
+"""
+    free, asked, whole, xml = said(fathom, code)
+    assert free == [int(line) for line in asked.split()] and free[0] > free[1] + 3000
+    assert "Product Name" in whole and "Process ID" in whole and xml[0] == 1
+
+
 def test_memory_comes_back_when_a_process_ends(fathom):
     code = """
 ask = ("--query-gpu=memory.used", "--format=csv,noheader,nounits", "-i", "0")

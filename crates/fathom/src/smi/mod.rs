@@ -4,6 +4,7 @@
 //! answers, in the words of the real program. What it does not know it refuses: an answer that is made up would be
 //! taken for one.
 
+mod long;
 mod machine;
 mod query;
 mod table;
@@ -27,6 +28,7 @@ nvidia-smi of Fathom's phantom GPU
     nvidia-smi -L                                  the GPUs
     nvidia-smi --query-gpu=FIELD,… --format=csv    one row for each GPU; `--help-query-gpu` lists the fields
     nvidia-smi --query-compute-apps=FIELD,… --format=csv
+    nvidia-smi -q [-d MEMORY,PIDS,…]               the long form
         -i, --id=GPU,…            only these: index, UUID or bus address
         --format=csv,noheader,nounits
         -l, --loop=SECONDS        again and again; -lms, --loop-ms=MILLISECONDS
@@ -50,6 +52,7 @@ impl Refused {
 struct Asked {
     what: What,
     ids: Vec<String>,
+    sections: Vec<String>,
     format: Vec<String>,
     pause: Option<Duration>,
     file: Option<PathBuf>,
@@ -60,6 +63,7 @@ enum What {
     #[default]
     Table,
     List,
+    Long,
     Gpus(Vec<String>),
     Processes(Vec<String>),
     Help,
@@ -122,6 +126,7 @@ fn text(asked: &Asked) -> Result<String, Refused> {
             "NVIDIA-SMI version  : {0}\nDRIVER version      : {0}\nCUDA Version        : {1}\n",
             machine.driver, machine.cuda
         )),
+        What::Long => long::form(&machine, &asked.sections),
         What::Gpus(fields) => query::gpus(&machine, fields, &asked.format),
         What::Processes(fields) => query::processes(&machine, fields, &asked.format),
         _ => Ok(table::table(&machine)),
@@ -149,6 +154,8 @@ fn read(words: impl Iterator<Item = String>) -> Result<Asked, Refused> {
             "--help-query-gpu" => asked.what = What::Fields,
             "--version" => asked.what = What::Version,
             "-L" | "--list-gpus" => asked.what = What::List,
+            "-q" | "--query" => asked.what = What::Long,
+            "-d" | "--display" => asked.sections = list(value()?),
             "--query-gpu" => asked.what = What::Gpus(list(value()?)),
             "--query-compute-apps" | "--query-accounted-apps" => {
                 asked.what = What::Processes(list(value()?));
@@ -208,7 +215,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_refused() {
-        for line in ["topo -m", "dmon", "-q", "--gpu-reset", "--query-gpu", "-lms 0", "-l soon"] {
+        for line in ["topo -m", "dmon", "-q -x", "--gpu-reset", "--query-gpu", "-lms 0", "-l soon"]
+        {
             assert!(asked(line).is_err(), "{line}");
         }
     }

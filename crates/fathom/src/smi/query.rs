@@ -199,7 +199,7 @@ impl Csv {
 }
 
 /// `2026/11/19 04:40:00.000`, in UTC.
-fn timestamp() -> String {
+pub(super) fn timestamp() -> String {
     let now = std::time::SystemTime::now();
     let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let (seconds, days) = (since.as_secs() % 86_400, (since.as_secs() / 86_400) as i64);

@@ -144,6 +144,9 @@ fn segments_are_what_the_loader_and_the_kernel_want() {
     }
 }
 
+/// From an address and the code there: what is passed, and where the slot is.
+type Follow = fn(u64, &[u8]) -> [u64; 2];
+
 /// Follows what the loader and the processor follow, from a name to the name that is passed on.
 #[test]
 fn a_thunk_passes_its_own_name_through_the_slot() {
@@ -160,7 +163,7 @@ fn a_thunk_passes_its_own_name_through_the_slot() {
             sections.iter().find_map(|section| section.rela(ENDIAN, &*bytes).unwrap());
         let (relocations, _) = relocations.unwrap();
         let slot = relocations[0].r_offset(ENDIAN);
-        let (follow, kind): (fn(u64, &[u8]) -> [u64; 2], _) = match machine {
+        let (follow, kind): (Follow, _) = match machine {
             Machine::X86_64 => (follow_x86_64, format::R_X86_64_GLOB_DAT),
             Machine::Aarch64 => (follow_aarch64, format::R_AARCH64_GLOB_DAT),
         };
