@@ -8,9 +8,12 @@ use super::query::timestamp;
 
 const MIB: u64 = 1 << 20;
 
+/// Its name, and what it says of a card.
+type Section = (&'static str, fn(&Gpu) -> String);
+
 /// Sections by the names that `-d` has for them. BAR1 and reserved memory are left out: nobody knows them here, and
 /// many scripts count lines up to "Free".
-const SECTIONS: &[(&str, fn(&Gpu) -> String)] = &[
+const SECTIONS: &[Section] = &[
     ("MEMORY", |gpu| {
         let rows = [("Total", gpu.card.memory_bytes), ("Used", gpu.used()), ("Free", gpu.free())];
         section(
