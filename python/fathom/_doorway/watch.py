@@ -17,7 +17,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .. import contract
-from . import border, confined, functions, inference, whole
+from . import border, confined, functions, inference, kernels, whole
 from .backward_passes import BackwardPasses
 from .border import guarded
 from .optimizers import Optimizers
@@ -158,6 +158,7 @@ class Watch:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
+        kernels.stop()
         raise Stopped(0)
 
     # -- what they call -----------------------------------------------------------------------------
