@@ -86,6 +86,9 @@ def test_a_report_without_a_recording(case, fathom, folder, look):
     page = look(folder / "report.html")
     assert "Does not fit" in page.locator("#verdict").inner_text()
     assert page.locator("#timeline").is_hidden() and page.locator("#moment").is_hidden()
+    assert 0 < page.locator("#table-body tbody tr").count() < 60, "modules are folded"
+    page.get_by_role("button", name="bytes", exact=True).click()
+    page.locator("#table-body tbody tr").nth(59).wait_for()
     assert page.locator("#table-body tbody tr").count() == 60
 
 
