@@ -86,6 +86,9 @@ def test_a_report_without_a_recording(case, fathom, folder, look):
     page = look(folder / "report.html")
     assert "Does not fit" in page.locator("#verdict").inner_text()
     assert page.locator("#timeline").is_hidden() and page.locator("#moment").is_hidden()
+    assert 0 < page.locator("#table-body tbody tr").count() < 60, "modules are folded"
+    page.get_by_role("button", name="bytes", exact=True).click()
+    page.locator("#table-body tbody tr").nth(59).wait_for()
     assert page.locator("#table-body tbody tr").count() == 60
 
 
@@ -160,6 +163,31 @@ def test_plans_alone(fathom, tmp_path, look):
         and page.locator("#summary").is_hidden()
         and page.locator("#tables").is_hidden()
     )
+    assert page.locator("#plans h1").inner_text() == "✓Fits rtx3060-12g with amp-bf16 + accumulate 4"
+    assert "Needs 8.00 GiB of 12.00 GiB (run)" in page.locator("#plans .answer").inner_text()
+    # What is drawn is what the table says: lower needs lower, what is dearer further to the right.
+    dots = page.eval_on_selector_all(
+        "#plans circle", "all => all.map(e => [e.classList.contains('fits'), +e.getAttribute('cx'), +e.getAttribute('cy')])"
+    )
+    line = float(page.locator("#plans line.limit").get_attribute("y1"))
+    assert [fits for fits, *_ in dots] == [False, True, False] == [line < y for *_, y in dots]
+    assert dots[0][1] == dots[1][1] < dots[2][1]
+    # As wide as there is room, with texts of one size.
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_function("document.querySelector('#plans svg').getBoundingClientRect().width <= 390")
+    assert page.evaluate("document.querySelector('#plans svg').viewBox.baseVal.width") <= 390
+
+
+def test_a_sweep_alone(fathom, tmp_path, look):
+    answer = json.loads((GOLDEN / "sweep.json").read_text())
+    (tmp_path / "none.json").write_text(json.dumps({**answer, "largest": [{**answer["largest"][0], "value": None}]}))
+    assert fathom.command("page", GOLDEN / "sweep.json", "-o", tmp_path / "sweep.html").returncode == 0
+    page = look(tmp_path / "sweep.html")
+    assert page.locator("#sweeps h1").inner_text() == "✓Largest batch that fits: 2 on rtx3090, size 256"
+    assert page.locator("#sweeps circle.ring").count() == 1
+    assert "3 of 6 were run" in page.locator("#sweeps .answer").inner_text()
+    assert fathom.command("page", tmp_path / "none.json", "-o", tmp_path / "none.html").returncode == 0
+    assert look(tmp_path / "none.html").locator("#sweeps h1").inner_text() == "✕No batch fits"
 
 
 @pytest.mark.parametrize(
@@ -204,3 +232,40 @@ def test_a_million_events(million, look):
     print(f"a million events: {size / 2**20:.1f} MiB, ready after {ready:.0f} ms")
     print(f"frames of {frames[30]:.1f} ms, 95 % of them within {frames[57]:.1f} ms")
     assert ready < 10_000 and frames[30] < 100
+
+
+def test_ranks_and_files_stand_side_by_side(case, fathom, folder, look):
+    _, report, kept = case
+    several = folder / "several.html"
+    ranks = [
+        {
+            "rank": rank, "asked": True, "verdict": "fits", "steps": 3, "peak_allocated_bytes": bytes_,
+            "peak_reserved_bytes": bytes_, "device_bytes": bytes_, "phase": "backward", "step": 2,
+            "categories": [{"name": "weights", "bytes": bytes_}], "wall_seconds": 1.0,
+        }
+        for rank, bytes_ in ((0, 2 << 30), (3, 3 << 30))
+    ]  # fmt: skip
+    (folder / "ranked.json").write_text(json.dumps({**report, "ranks": ranks}))
+    assert fathom.command("page", folder / "ranked.json", "-o", several).returncode == 0
+    page = look(several)
+    assert page.locator("#sides-title").inner_text() == "rank 3 needs most: 3.00 GiB, 50 % more than rank 0"
+    files = sorted((ROOT / "tests" / "recorded").glob("*.p*kl*"))[:2]
+    assert fathom.command("page", *files, "-o", several).returncode == 0
+    page = look(several)
+    peaks = [item["report"]["peak"]["allocated_bytes"] for item in embedded(several)["items"]]
+    shown = page.eval_on_selector_all("#sides [data-bytes]", "all => all.map(e => +e.dataset.bytes)")
+    assert shown == peaks and "needs most" in page.locator("#sides-title").inner_text()
+    page.locator("#sides button").last.click()
+    page.wait_for_function("fathom.state.now.item === 1")
+
+
+def test_what_is_explained_can_be_a_page(fathom, tmp_path, look):
+    file = ROOT / "tests" / "recorded" / "kdr2-t2-None_fwd-eager_bwd.pickle"
+    page, target = tmp_path / "page.html", tmp_path / "explained.html"
+    assert fathom.command("page", file, "-o", page).returncode == 0
+    assert fathom.command("explain", file, "--page", target).returncode == 0
+    assert target.read_text() == page.read_text()
+    log = tmp_path / "train.log"
+    log.write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+    done = fathom.command("explain", log, "--page", tmp_path / "no.html")
+    assert done.returncode == 2 and "`--page` needs a recording" in done.stderr and "hint:" in done.stderr

@@ -79,10 +79,14 @@ def pages(fathom, folder):
     (folder / "lengths.py").write_text(LENGTHS)
     lengths = ("run", "--json", folder / "lengths.json", "--", PYTHON, folder / "lengths.py")
     lengths = write("lengths.json", *lengths, env={"FATHOM_WHOLE_RUN": "on"})
-    fit = write("fit.json", "fit", "--memory", "700MiB", "--json", folder / "fit.json", "--", *BLOCKS)
+    plans = ("--json", folder / "fit.json", "--page", folder / "fit.html")
+    fit = write("fit.json", "fit", "--memory", "700MiB", *plans, "--", *BLOCKS)
     knobs = ("--vary", "batch-size=4,8,16", "--vary", "depth=1..2", "--gpu", "rtx3090")
-    sweep = write("sweep.json", "sweep", *knobs, "--json", folder / "sweep.json", "--", *BLOCKS)
+    points = ("--json", folder / "sweep.json", "--page", folder / "sweep.html")
+    sweep = write("sweep.json", "sweep", *knobs, *points, "--", *BLOCKS)
     return [
+        folder / "fit.html",
+        folder / "sweep.html",
         write("blocks.html", *short, "--", *BLOCKS),
         write("sides.html", "diff", unknowns, ranks, "--page", folder / "sides.html"),
         write(
@@ -122,6 +126,15 @@ def test_types_have_no_field_that_pages_lack(types, result):
     seldom = set(SELDOM.split())
     assert seldom <= types.all_fields(), "a field is gone: leave it out here too"
     assert types.all_fields() - result.seen - seldom == set()
+
+
+def test_a_page_of_trials_says_its_command(pages):
+    for name in ("fit", "sweep"):
+        page = next(page for page in pages if page.stem == name)
+        [document] = embedded(page)["documents"]
+        answer = json.loads(page.with_suffix(".json").read_text())
+        words = document.pop("command").split()
+        assert document == answer and words[:2] == ["fathom", name] and words[-4:] == list(BLOCKS[-4:])
 
 
 def test_every_story_has_all_columns(types, headers):

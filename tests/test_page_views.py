@@ -1,6 +1,7 @@
 """The HTML page in a real browser: moved, pressed, searched, on a phone and on paper."""
 
 import re
+from xml.etree import ElementTree
 
 # Fixtures are used by their names.
 from pages import at, browser, brushed, bytes_text, case, folder, hash_of, look, small, window  # noqa: F401
@@ -272,3 +273,66 @@ def test_a_key_may_come_from_no_element(small, look):
     page = look(small)
     page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', { key: 't' }))")
     assert page.evaluate("document.activeElement.id") == "timeline-canvas"
+
+
+def saved(page, name, folder):
+    with page.expect_download() as download:
+        page.locator(f'[data-save="{name}"]').click()
+    target = folder / name
+    download.value.save_as(target)
+    return target
+
+
+def test_pictures_can_be_saved(case, look, tmp_path):
+    page = look(case[0])
+    for view in ("timeline", "moment", "segments"):
+        svg = saved(page, f"{view}.svg", tmp_path)
+        tree = ElementTree.parse(svg)
+        texts = " ".join(tree.getroot().itertext())
+        assert page.locator("#verdict").inner_text().removeprefix("✕").strip() in texts, view
+        assert len(list(tree.iter("{http://www.w3.org/2000/svg}rect"))) > 5
+        assert saved(page, f"{view}.png", tmp_path).read_bytes().startswith(b"\x89PNG")
+    # What is on the canvas is in the drawing: the limit, the legend's bytes, the peak.
+    texts = " ".join(ElementTree.parse(tmp_path / "timeline.svg").getroot().itertext())
+    assert "limit " in texts and "refused " in texts
+    assert page.locator("#timeline-legend b").first.inner_text() in texts
+    # Names are text in there, too.
+    assert "<script" not in (tmp_path / "moment.svg").read_text()
+
+
+def test_a_range_can_be_saved_as_text(small, look, tmp_path):
+    page = look(small)
+    brushed(page, 0.2, 0.24)
+    kept = int(page.locator("[data-range=retained]").get_attribute("data-bytes"))
+    said, heads, *rows = saved(page, "range.txt", tmp_path).read_text().splitlines()
+    assert heads.split("\t")[:2] == ["bytes", "blocks"] and bytes_text(kept) in said
+    assert sum(int(row.split("\t")[0]) for row in rows) == kept
+
+
+def test_tiles_name_their_tensors(case, look):
+    page = look(case[0])
+    labels = page.evaluate("fathom.momentView.drawn.map(({node}) => node.detail ?? node.label)")
+    assert any(re.search(r"float\d+\[[\d, ]+\]", label) for label in labels), labels[:20]
+
+
+def test_modules_fold(case, look):
+    path, report, _ = case
+    page = look(path)
+    rows = page.locator("#table-body tbody tr")
+    count = rows.count()
+    listed = [row for row in report["modules"] if row["bytes"]]
+    assert 3 < count < len(listed), "what is small is closed at first"
+    tops = page.eval_on_selector_all(
+        "#table-body tbody tr", "all => all.filter(e => e.dataset.depth === '0')"
+        ".map(e => +e.querySelector('[data-bytes]').dataset.bytes)"
+    )
+    assert tops == sorted(tops, reverse=True) and sum(tops) == report["peak"]["allocated_bytes"]
+    closed = page.locator(".fold[aria-expanded=false]").first
+    name = closed.get_attribute("aria-label").removeprefix("what is in ")
+    closed.click()
+    page.wait_for_timeout(60)
+    inner = [row for row in report["modules"] if row["path"].startswith(name + ".")]
+    assert count < rows.count() <= count + len(inner)
+    page.locator(f'.fold[aria-label="what is in {name}"]').click()
+    page.wait_for_timeout(60)
+    assert rows.count() == count

@@ -116,7 +116,8 @@ pub fn story_of(study: &Study, folder: &str) -> Option<Story> {
 
 /// The page of some items and of other answers.
 pub fn page(items: Vec<Item>, documents: Vec<Value>) -> String {
-    let first = items.first().map_or("", |item| &item.name);
+    let command = documents.first().and_then(|document| document["command"].as_str());
+    let first = items.first().map_or(command.unwrap_or_default(), |item| &item.name);
     let title = if first.is_empty() { "Fathom".to_owned() } else { format!("{first} · Fathom") };
     page::render(&Bundle { title, items, documents })
 }

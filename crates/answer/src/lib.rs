@@ -5,6 +5,7 @@
 //! - `opened`: what the bytes of a file are, and which device of it is meant;
 //! - `explained`: a recording studied, several side by side, and its part of a page;
 //! - `sides`: two runs compared, as text, JSON and page;
+//! - `what_if`: a recording on other cards, under other settings, without some of its tensors;
 //! - `texts`, `next`: out-of-memory messages and memory tables, and the commands that go on from them.
 
 mod explained;
@@ -13,6 +14,7 @@ mod next;
 mod opened;
 mod sides;
 mod texts;
+mod what_if;
 
 pub use explained::{explanation, for_page, in_full, item, page, ranks, story_of};
 pub use hinted::Hinted;
@@ -21,3 +23,4 @@ pub use opened::{
 };
 pub use sides::{Part, SIDES, Shown, of_json, of_recording, of_report, page_of_two};
 pub use texts::{Said, entries, next, nothing};
+pub use what_if::{CONF_HINT, Question, WhatIf};

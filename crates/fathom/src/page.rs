@@ -9,7 +9,7 @@ use serde_json::Value;
 use study::{Run, Study, Wants};
 
 use crate::commands::explanation;
-use crate::{here, load, outcome, screen};
+use crate::{here, load, outcome, screen, shell};
 
 /// The report in a folder that `fathom run --out` wrote.
 pub(crate) const REPORT: &str = "report.json";
@@ -33,6 +33,20 @@ pub(crate) fn with_recordings(report: Value, folder: &Path, name: &str) -> Vec<I
     let mut items = vec![Item { name: name.to_owned(), report, story }];
     items.extend(recordings.filter_map(|path| item_of(&path)));
     items
+}
+
+/// The answer of many trials, with the command that gives it again.
+pub(crate) fn of_trials(json: &str) -> String {
+    let mut document: Value = serde_json::from_str(json).unwrap_or_default();
+    document["command"] = Value::from(typed());
+    answer::page(Vec::new(), vec![document])
+}
+
+/// This command as it can be typed again.
+fn typed() -> String {
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    shell::line(["fathom"].into_iter().chain(words.iter().map(String::as_str)))
 }
 
 /// One of several recordings: a page without it is better than none, if that is said.

@@ -48,6 +48,7 @@ function emptyCells(size, first, count, bands) {
 
 /** @param {Story} story @param {DimensionName} name */
 function bucketCells(story, name) {
+  if (story.removed) return countedCells(story, name);
   const shown = story.columns["bucket.shown"],
     bytes = story.columns[/** @type {const} */ (`bucket.${name}`)];
   const bands = story.groups(name).length,
@@ -61,6 +62,42 @@ function bucketCells(story, name) {
     }
   }
   return cells;
+}
+
+// The same counted from the lives, where some are left out.
+/** @param {Story} story @param {DimensionName} name */
+function countedCells(story, name) {
+  const banding = story.banding(name),
+    { bucket } = story.header;
+  const cells = emptyCells(bucket, 0, Math.floor(story.ticks / bucket) + 1, banding.groups.length);
+  const sums = sumsAtStart(story, banding);
+  fillCells(cells, sums, 0, story.ticks);
+  return cells;
+}
+
+// Cells of sums that are those of the first tick of the first cell.
+/** @param {Cells} cells @param {Sums} sums @param {number} begin @param {number} ticks */
+function fillCells(cells, sums, begin, ticks) {
+  for (let cell = 0, tick = begin; cell < cells.count; cell++) {
+    const end = Math.min(tick + cells.size, ticks + 1);
+    let most = -1;
+    for (; tick < end; tick++) {
+      if (tick > begin) sums.step(tick);
+      if (sums.total <= most) continue;
+      most = sums.total;
+      cells.shown[cell] = tick;
+      cells.totals[cell] = most;
+      cells.sums.set(sums.now, cell * cells.bands);
+    }
+  }
+}
+
+// What was there before the first event.
+/** @param {Story} story @param {Banding} banding */
+function sumsAtStart(story, banding) {
+  const sums = new Sums(story, banding);
+  for (const life of story.before) if (story.freed[life] > 0) sums.add(life, 1);
+  return sums;
 }
 
 // Two cells become one: the higher is shown.
@@ -91,18 +128,7 @@ function exactCells(story, name, from, to, size) {
   const sums = new Sums(story, banding);
   const begin = first * size;
   sumsBefore(story, name, sums, begin);
-  for (let cell = 0, tick = begin; cell < cells.count; cell++) {
-    const end = Math.min(tick + size, story.ticks + 1);
-    let most = -1;
-    for (; tick < end; tick++) {
-      if (tick > begin) sums.step(tick);
-      if (sums.total <= most) continue;
-      most = sums.total;
-      cells.shown[cell] = tick;
-      cells.totals[cell] = most;
-      cells.sums.set(sums.now, cell * bands);
-    }
-  }
+  fillCells(cells, sums, begin, story.ticks);
   return cells;
 }
 
@@ -112,8 +138,9 @@ function sumsBefore(story, name, sums, tick) {
   const buckets = coarse(story, name, 0);
   const row = story.rowAt(buckets.shown, tick);
   if (row < 0) {
-    for (const life of story.before) sums.add(life, 1);
-    for (const life of story.before) if (story.freed[life] === 0) sums.add(life, -1);
+    const start = sumsAtStart(story, sums.banding);
+    sums.now.set(start.now);
+    sums.total = start.total;
     for (let at = 1; at <= tick; at++) sums.step(at);
     return;
   }

@@ -18,6 +18,10 @@
  * @property {HTMLInputElement} moment-slider
  * @property {HTMLInputElement} table-search
  * @property {HTMLSelectElement} item-select
+ * @property {HTMLInputElement} what-if-memory
+ * @property {HTMLSelectElement} what-if-card
+ * @property {HTMLSelectElement} what-if-settings
+ * @property {HTMLSelectElement} what-if-less
  */
 
 // A property of a function listens, as `onclick` does; `style` has properties of its own.
@@ -78,10 +82,26 @@ export function roomOf(canvas) {
   return Math.max(1, Math.floor(canvas.parentElement?.clientWidth ?? 0));
 }
 
+// What takes the place of a canvas's context while its picture is written down.
+/** @type {{ canvas: HTMLCanvasElement, context: Context } | null} */
+let instead = null;
+
+// Draws into another context than the canvas's own.
+/** @param {HTMLCanvasElement} canvas @param {Context} context @param {() => void} draw */
+export function drawnInto(canvas, context, draw) {
+  instead = { canvas, context };
+  try {
+    draw();
+  } finally {
+    instead = null;
+  }
+}
+
 // A canvas of its element's width, sharp on dense screens; gives the context and the size in CSS pixels.
 /** @param {HTMLCanvasElement} canvas @param {number} height */
 export function fitCanvas(canvas, height) {
   const width = roomOf(canvas);
+  if (instead?.canvas === canvas) return { context: instead.context, width, height };
   const scale = Math.min(2, globalThis.devicePixelRatio || 1);
   const wide = Math.round(width * scale),
     high = Math.round(height * scale);

@@ -32,7 +32,8 @@ export function percentText(part, whole) {
 /** @param {number} top @param {number} most */
 export function axisSteps(top, most) {
   if (!(top > 0)) return [0];
-  const unit = top >= GIB ? GIB : top >= MIB ? MIB : top >= KIB ? KIB : 1;
+  // In the unit of most of its lines.
+  const unit = [GIB, MIB, KIB].find((unit) => top >= 2 * unit) ?? 1;
   let step = unit / 1000;
   for (let power = 0.001; top / step > most; power *= 10) {
     step = [1, 2, 5].map((digit) => digit * power * unit).find((wide) => top / wide <= most) ?? 10 * power * unit;
@@ -93,4 +94,10 @@ export function fitText(context, text, width) {
     else high = middle - 1;
   }
   return low > 1 ? text.slice(0, low) + "…" : "";
+}
+
+// Each value once, in order.
+/** @template Value @param {Value[]} values */
+export function unique(values) {
+  return [...new Set(values)];
 }

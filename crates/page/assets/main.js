@@ -3,7 +3,7 @@
 import { byId, choices, make, refill } from "./dom.js";
 import { unpack } from "./unpack.js";
 import { Story } from "./story.js";
-import { fromHash, State } from "./state.js";
+import { fromHash, ofItem, State } from "./state.js";
 import { partOf, showSummary } from "./summary.js";
 import { Timeline } from "./timeline.js";
 import { showLegend } from "./legend.js";
@@ -16,6 +16,9 @@ import { showFindings } from "./findings.js";
 import { showPlans } from "./plans.js";
 import { showSweeps } from "./sweeps.js";
 import { Differences } from "./differences.js";
+import { showSides } from "./sides.js";
+import { WhatIf } from "./whatif.js";
+import { showSaving } from "./saving.js";
 
 /** @import { DimensionName, Item, PageContents } from "../types" */
 /** @import { AnyReport } from "../types/either" */
@@ -46,6 +49,7 @@ class Page {
     /** @type {Story | null} */
     this.story = null;
     this.limit = 0;
+    this.isWhatIf = false;
     this.state = new State(location.hash);
     this.timeline = new Timeline(this.state);
     this.gestures = new Gestures(this.timeline, this.state);
@@ -53,8 +57,20 @@ class Page {
     this.segmentView = new SegmentView(this.state);
     this.tables = new Tables(this.state);
     this.differences = new Differences(contents.documents, this.state);
+    this.whatIf = new WhatIf(this.state, contents.cards, (pictured) => this.picture(pictured));
     this.listen();
     this.controls();
+    showSaving([
+      this.view("timeline", () => this.timeline.drawNow()),
+      this.view("moment", () => this.momentView.draw()),
+      this.view("segments", () => this.segmentView.draw()),
+    ]);
+  }
+
+  // A view that can be saved as a picture.
+  /** @param {"timeline" | "moment" | "segments"} name @param {() => void} redraw */
+  view(name, redraw) {
+    return { name, canvas: byId(`${name}-canvas`), legend: byId(`${name}-legend`), redraw };
   }
 
   /** @returns {Item | undefined} */
@@ -102,18 +118,7 @@ class Page {
       select,
       items.map((item, index) => make("option", { value: index }, item.name)),
     );
-    select.addEventListener("change", () =>
-      this.state.set({
-        item: Number(select.value),
-        from: null,
-        to: null,
-        moment: null,
-        rangeFrom: null,
-        rangeTo: null,
-        mark: "",
-        root: "",
-      }),
-    );
+    select.addEventListener("change", () => this.state.set(ofItem(Number(select.value))));
     byId("zoom-in").addEventListener("click", () => this.gestures.zoom(0.5));
     byId("zoom-out").addEventListener("click", () => this.gestures.zoom(2));
     byId("zoom-all").addEventListener("click", () => this.gestures.reset());
@@ -186,10 +191,13 @@ class Page {
     byId("item-select").value = String(this.state.now.item);
     showSummary(report);
     showFindings(report, this.state);
+    showSides(this.contents, report, this.state);
     this.tables.show(report);
     this.limit = limitOf(report);
     this.timelineControls();
     this.story = null;
+    this.isWhatIf = false;
+    this.whatIf.show(null);
     for (const id of STORY_SECTIONS) byId(id).hidden = !item.has_story;
     if (!item.has_story) return;
     const story = await this.storyOf(this.contents.items.indexOf(item));
@@ -202,6 +210,28 @@ class Page {
     showRange(story, this.state);
     this.momentView.show(story, report);
     this.segmentView.show(story);
+    const memory = report.gpu ? report.gpu.memory_bytes : report.software ? 0 : partOf(report.ledger ?? [], "card");
+    const told = memory ? memory - this.limit : contextOf(report);
+    const recorded = { memory, taken: told || this.contents.assumed_context_bytes, isTold: told > 0 };
+    this.whatIf.show({ item: this.contents.items.indexOf(item), story, report, recorded });
+  }
+
+  // A recording as it would be on another card, or as it was. The segments below are those that were recorded.
+  /** @param {import("./whatif.js").Pictured | null} pictured */
+  picture(pictured) {
+    const item = this.item();
+    const recorded = item && this.stories[this.contents.items.indexOf(item)];
+    if (!item || !recorded || (!pictured && !this.isWhatIf)) return;
+    this.isWhatIf = pictured !== null;
+    const story = pictured?.story ?? recorded,
+      isOther = story !== this.story;
+    this.story = story;
+    if (pictured) this.timeline.showWhatIf(recorded, pictured);
+    else this.timeline.show(story, this.limit, item.report.out_of_memory?.tried_bytes ?? 0);
+    if (!isOther) return;
+    showLegend(story, this.state);
+    showRange(story, this.state);
+    this.momentView.show(story, item.report);
   }
 
   // The story of an item, unpacked once; null if it has none.
@@ -257,6 +287,14 @@ function limitOf(report) {
     return memory - context - row("others") - row("programs") - (report.peak?.nccl_bytes ?? 0);
   }
   return report.software ? 0 : Math.max(0, row("card") - row("context"));
+}
+
+// What the context of a run without a card takes.
+/** @param {AnyReport} report */
+function contextOf(report) {
+  const { peak } = report;
+  const own = peak?.process_bytes ?? peak?.device_bytes;
+  return peak && own !== undefined ? Math.max(0, own - peak.reserved_bytes) : partOf(report.ledger ?? [], "context");
 }
 
 /** @param {unknown} error */

@@ -41,7 +41,6 @@ export class MomentView {
   show(story, report) {
     this.story = story;
     this.classes = new Map((report.modules ?? []).map((module) => [module.path, module.class]));
-    this.tree = null;
     this.draw();
   }
 
@@ -67,7 +66,8 @@ export class MomentView {
   treeAt(story, tick) {
     const { tree } = this,
       by = this.state.now.tree;
-    if (tree && tree.tick === tick && tree.by === by && tree.story === story) return tree;
+    // In a "what if" stories differ in what is reserved, and share their blocks.
+    if (tree && tree.tick === tick && tree.by === by && tree.story.block === story.block) return tree;
     return { tick, by, story, root: treeAt(story, tick, by, this.classes) };
   }
 

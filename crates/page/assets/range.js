@@ -2,6 +2,7 @@
 
 import { byId, make, refill } from "./dom.js";
 import { bytesText, countText, percentText } from "./format.js";
+import { offer } from "./saving.js";
 
 /** @import { State } from "./state.js" */
 /** @import { Story } from "./story.js" */
@@ -53,6 +54,11 @@ export function showRange(story, state) {
     { type: "button", onclick: () => state.set({ rangeFrom: null, rangeTo: null }) },
     "clear",
   );
+  const save = make(
+    "button",
+    { type: "button", "data-save": "range.txt", onclick: () => saveText(story, from, to) },
+    "save as text",
+  );
   refill(
     panel,
     make(
@@ -69,10 +75,25 @@ export function showRange(story, state) {
       `${bytesText(madeBytes)} in ${countText(made)} blocks was allocated in all. `,
       zoom,
       " ",
+      save,
+      " ",
       clear,
     ),
     rows.length ? rangeTable(story, rows, bytes, state) : "",
   );
+}
+
+// Every row, not only those that are shown; columns are apart by tabs, as tables take them.
+/** @param {Story} story @param {number} from @param {number} to */
+function saveText(story, from, to) {
+  const { bytes, count, rows } = retained(story, from, to);
+  const lines = rows.map((row) => {
+    const { category, name, tensor, module, operator, place } = story.about(row.kind);
+    return [row.bytes, row.count, category, name, tensor, module, operator, place].join("\t");
+  });
+  const said = `${countText(from)} to ${countText(to)}: ${bytesText(bytes)} in ${countText(count)} blocks allocated and still alive`;
+  const heads = "bytes blocks category name tensor module operator line".replaceAll(" ", "\t");
+  offer("range.txt", new Blob([[said, heads, ...lines, ""].join("\n")]));
 }
 
 /** @param {Story} story @param {KindSum[]} rows @param {number} whole @param {State} state */

@@ -21,6 +21,11 @@
  * @property {"" | "light" | "dark"} theme
  * @property {"fit" | "limit"} scale
  * @property {string} changes
+ * @property {"" | "open"} ask
+ * @property {number | null} memory
+ * @property {string} card
+ * @property {string} conf
+ * @property {string} without
  */
 /** @typedef {keyof Values} Field */
 
@@ -44,6 +49,11 @@ const FIELDS = {
   theme: ["theme", ["light", "dark"]],
   scale: ["y", ["fit", "limit"]],
   changes: ["d", "text"],
+  ask: ["if", ["open"]],
+  memory: ["mib", "number"],
+  card: ["gpu", "text"],
+  conf: ["conf", "text"],
+  without: ["less", "text"],
 };
 
 /** @type {Values} */
@@ -65,7 +75,19 @@ export const FIRST = {
   theme: "",
   scale: "fit",
   changes: "",
+  ask: "",
+  memory: null,
+  card: "",
+  conf: "",
+  without: "",
 };
+
+// Another recording: what was looked at in the last one is no part of it.
+/** @param {number} item @returns {Partial<Values>} */
+export function ofItem(item) {
+  const { from, to, moment, rangeFrom, rangeTo, mark, root, memory, card, conf, without } = FIRST;
+  return { item, from, to, moment, rangeFrom, rangeTo, mark, root, memory, card, conf, without };
+}
 
 /** @param {Values} values */
 export function toHash(values) {

@@ -40,6 +40,49 @@ export class Story {
     this.tall = null;
     /** @type {number | null} */
     this.peak = null;
+    // In a "what if": lives that are left out, and the tick at which a replay ended.
+    /** @type {Uint8Array | null} */
+    this.removed = null;
+    /** @type {number | null} */
+    this.ends = null;
+  }
+
+  // The same recording as if some lives had never been: they have no bytes, and nobody meets them.
+  /** @param {Uint8Array} removed */
+  without(removed) {
+    const columns = { ...this.columns, block: this.columns.block.slice() };
+    const less = new Story({ header: { ...this.header }, columns });
+    for (let life = 0; life < less.count; life++) if (removed[life]) less.block[life] = less.asked[life] = 0;
+    less.removed = removed;
+    less.header.peak_tick = less.highestTick();
+    return less;
+  }
+
+  // The same with what a replay reserves, and where it ended.
+  /** @param {{ ticks: number[], bytes: number[] }} reserved @param {number | null} refused @returns {Story} */
+  replayed({ ticks, bytes }, refused) {
+    const columns = {
+      ...this.columns,
+      "reserved.tick": Int32Array.from(ticks),
+      "reserved.bytes": Float64Array.from(bytes),
+    };
+    const most = bytes.reduce((best, now, at) => (now > bytes[best] ? at : best), 0);
+    const header = { ...this.header, refused_tick: refused, reserved_peak_tick: ticks[most] ?? 0 };
+    // All that was made of the lives stays as it is.
+    return Object.assign(Object.create(Story.prototype), this, { columns, header, ends: refused });
+  }
+
+  // The first tick at which most is allocated.
+  highestTick() {
+    let now = 0,
+      highest = 0;
+    for (const life of this.before) if (this.freed[life] > 0) now += this.block[life];
+    for (let tick = 1, most = now; tick <= this.ticks; tick++) {
+      const change = this.change[tick];
+      if (change) now += Math.sign(change) * this.block[Math.abs(change) - 1];
+      if (now > most) [most, highest] = [now, tick];
+    }
+    return highest;
   }
 
   // Ends are packed as lengths plus one, 0 says never.
@@ -70,9 +113,9 @@ export class Story {
   // Calls with every life that is allocated at a tick.
   /** @param {number} tick @param {(life: number) => void} action */
   forAlive(tick, action) {
-    const { born, freed, count } = this;
+    const { born, freed, count, removed } = this;
     for (let life = 0; life < count && born[life] <= tick; life++) {
-      if (tick < freed[life]) action(life);
+      if (tick < freed[life] && !removed?.[life]) action(life);
     }
   }
 

@@ -1,8 +1,10 @@
 // Sweeps of `fathom sweep`: a heat map for each card, and curves beside its limit.
 
 import { byId, make, refill } from "./dom.js";
-import { axisSteps, axisText, bytesText, plainWords } from "./format.js";
+import { axisText, bytesText, plainWords, unique } from "./format.js";
+import { fitted, framed, svg } from "./chart.js";
 import { bandColours, OKABE_ITO } from "./colours.js";
+import { headline } from "./plans.js";
 
 /** @import { Document, Largest, Point, Scaling, SweepAnswer, SweepGpu } from "../types" */
 
@@ -13,8 +15,6 @@ export function showSweeps(documents) {
   refill(byId("sweeps-list"), sweeps.map(sweepArticle));
 }
 
-/** @template Value @param {Value[]} values */
-const unique = (values) => [...new Set(values)];
 /** @param {Point} point */
 const needs = (point) => point.device_bytes ?? point.peak_reserved_bytes ?? 0;
 
@@ -24,28 +24,71 @@ function knobNames({ knobs, points }) {
   return unique([...named, ...(points ?? []).flatMap((point) => Object.keys(point.values ?? {}))]).filter(Boolean);
 }
 
-// The first knob runs across, the second down; other knobs and cards make figures of their own.
+// The first knob runs across, the second down; without a second, cards do. Other knobs make figures of their own.
 /** @param {SweepAnswer} answer */
 function sweepArticle(answer) {
   const points = (answer.points ?? []).filter((point) => point.values),
     [across, down, ...others] = knobNames(answer);
   const label = (/** @type {Point} */ point) =>
-    [point.gpu ?? "", ...others.map((name) => `${name} ${point.values[name]}`)].filter(Boolean).join(", ");
+    [down ? (point.gpu ?? "") : "", ...others.map((name) => `${name} ${point.values[name]}`)].filter(Boolean).join(", ");
   const most = Math.max(1, ...points.map(needs));
   const figures = unique(points.map(label)).map((group) => {
     const own = points.filter((point) => label(point) === group);
-    const card = (answer.gpus ?? []).find((gpu) => gpu.name === own[0].gpu);
+    const cards = (answer.gpus ?? []).filter((gpu) => own.some((point) => point.gpu === gpu.name));
+    const title = group || (cards.length === 1 ? cards[0].name : "");
+    const caption = title ? make("figcaption", {}, title, memoryText(title, cards[0])) : "";
     return make(
       "figure",
       {},
-      make("figcaption", {}, group || "All points", memoryText(group, card)),
-      heat(own, across, down, most),
-      curves(own, across, down, card ? card.memory_bytes : 0),
+      caption,
+      heat(own, across, down ?? (cards.length > 1 ? GPU : undefined), most),
+      curves(own, across, down ?? GPU, cards, answer.largest ?? []),
     );
   });
   const largest = (answer.largest ?? []).map(largestRow),
     scaling = (answer.scaling ?? []).map(scalingRow);
-  return make("div", {}, figures, make("ul", {}, largest, scaling));
+  return make(
+    "div",
+    {},
+    headline(sweepHeadline(answer, points, across), sweepReason(points), answer.command),
+    make("ul", { class: "largest" }, largest, scaling),
+    figures,
+    (answer.notes ?? []).map((note) => make("p", { class: "note" }, note)),
+  );
+}
+
+// Where there is no second knob, cards stand in its place.
+const GPU = "GPU";
+/** @param {Point} point @param {string} knob */
+const valueOf = (point, knob) => (knob === GPU ? (point.gpu ?? "") : point.values[knob]);
+
+// What a sweep is made for: the largest that fits, else how many fit.
+/** @param {SweepAnswer} answer @param {Point[]} points @param {string} across @returns {[string, "good" | "bad" | "plain"]} */
+function sweepHeadline({ largest = [], fewest = [] }, points, across) {
+  const found = largest.filter((row) => row.value !== null && row.value !== undefined);
+  const text = (/** @type {Largest} */ { gpu, value, others }) =>
+    [`${value}${gpu ? ` on ${gpu}` : ""}`, ...Object.entries(others ?? {}).map(([name, one]) => `${name} ${one}`)].join(", ");
+  if (found.length) {
+    const shown = found.slice(0, 3).map(text).join("; ");
+    const mood = found.some((row) => row.is_assumed) ? "plain" : "good";
+    return [`Largest ${found[0].knob} that fits: ${shown}${found.length > 3 ? " …" : ""}`, mood];
+  }
+  if (largest.length) return [`No ${largest[0].knob} fits`, "bad"];
+  const few = fewest.find(({ ranks }) => ranks !== null);
+  if (few) return [`Fits on ${few.ranks} GPUs${few.gpu ? ` (${few.gpu})` : ""} or more`, few.is_assumed ? "plain" : "good"];
+  const fits = points.filter((point) => point.verdict === "fits").length;
+  const what = across ? `settings of ${across}` : "settings";
+  return [`${fits} of ${points.length} ${what} fit`, fits ? "good" : "bad"];
+}
+
+// From how little to how much it needs, and how many of the numbers were run.
+/** @param {Point[]} points */
+function sweepReason(points) {
+  const bytes = points.map(needs).filter(Boolean);
+  if (!bytes.length) return "";
+  const run = points.filter((point) => point.how === "run").length;
+  const known = run === points.length ? "each was run" : `${run} of ${points.length} were run, the others follow from them`;
+  return `Needs from ${bytesText(Math.min(...bytes))} to ${bytesText(Math.max(...bytes))}; ${known}.`;
 }
 
 // The memory of a card; nothing if it was given by its memory, and so is named by it: `1 GiB`, `700.0 MiB`.
@@ -84,7 +127,7 @@ function largestRow(row) {
 /** @param {Point[]} points @param {string} across @param {string | undefined} down @param {number} most */
 function heat(points, across, down, most) {
   const columns = unique(points.map((point) => point.values[across])),
-    rowOf = (/** @type {Point} */ point) => (down ? point.values[down] : ""),
+    rowOf = (/** @type {Point} */ point) => (down ? valueOf(point, down) : ""),
     rows = unique(points.map(rowOf));
   const cell = (/** @type {string} */ row, /** @type {string} */ column) => {
     const point = points.find((one) => one.values[across] === column && rowOf(one) === row);
@@ -135,78 +178,85 @@ function heatCell(point, most) {
   );
 }
 
-/** @param {string} tag @param {Record<string, string | number>} attributes @param {string} [text] */
-function svg(tag, attributes, text) {
-  // The name of a namespace, not an address: nothing is fetched.
-  const element = document.createElementNS("http" + "://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-// Where the curves are in their picture: the plot from left to right and down to its floor, texts around it.
-const LEFT = 60,
-  RIGHT = 540,
-  FLOOR = 190;
-
-// Bytes over the first knob, a line for each value of the second; dots are open where it does not fit.
-/** @param {Point[]} points @param {string} across @param {string | undefined} down @param {number} limit */
-function curves(points, across, down, limit) {
+// Bytes over the first knob, a curve for each value of the second, beside what the cards have; dots are open where it
+// does not fit, and the largest that does has a ring.
+/** @param {Point[]} points @param {string} across @param {string} down @param {SweepGpu[]} cards @param {Largest[]} largest */
+function curves(points, across, down, cards, largest) {
   const value = (/** @type {Point} */ point) => Number(point.values[across]);
   const numeric = points.filter((point) => Number.isFinite(value(point)) && needs(point));
-  const xs = unique(numeric.map(value)).sort((a, b) => a - b),
-    [least, greatest] = [xs[0], xs[xs.length - 1]];
+  const xs = unique(numeric.map(value)).sort((a, b) => a - b);
   if (xs.length < 2) return "";
-  const top = Math.max(...numeric.map(needs), limit) * 1.08;
-  const x = (/** @type {number} */ number) => LEFT + ((RIGHT - LEFT) * (number - least)) / (greatest - least),
-    y = (/** @type {number} */ bytes) => FLOOR - (170 * bytes) / top;
-  const picture = svg("svg", {
-    viewBox: "0 0 680 226",
-    class: "curves",
-    role: "img",
-    "aria-label": `needed memory over ${across}`,
-  });
-  const level = (/** @type {number} */ bytes, /** @type {string} */ kind) =>
-    svg("line", { x1: LEFT, x2: RIGHT, y1: y(bytes), y2: y(bytes), class: kind });
-  for (const bytes of axisSteps(top, 5))
-    picture.append(
-      level(bytes, "grid"),
-      svg("text", { x: LEFT - 6, y: y(bytes) + 4, "text-anchor": "end" }, axisText(bytes)),
+  const series = seriesOf(numeric, down, value);
+  const highest = Math.max(...numeric.map(needs));
+  // A card far above all curves would press them down.
+  const near = cards.filter((card) => card.memory_bytes < highest * 1.6);
+  const levels = near.map(({ name, memory_bytes: bytes }) => ({ bytes, name: levelText(name, bytes) }));
+  const isLargest = (/** @type {Point} */ point) =>
+    largest.some(
+      (row) =>
+        row.knob === across &&
+        row.value === value(point) &&
+        (row.gpu ?? "") === (point.gpu ?? "") &&
+        Object.entries(row.others ?? {}).every(([name, other]) => String(point.values[name]) === String(other)),
     );
-  if (limit) picture.append(level(limit, "limit"));
-  for (const number of xs)
-    picture.append(svg("text", { x: x(number), y: FLOOR + 16, "text-anchor": "middle" }, String(number)));
-  picture.append(svg("text", { x: (LEFT + RIGHT) / 2, y: FLOOR + 32, "text-anchor": "middle" }, across));
-  const groupOf = (/** @type {Point} */ point) => (down ? String(point.values[down]) : ""),
-    groups = unique(numeric.map(groupOf)),
-    colours = bandColours("sweep", ["", ...groups, ""]);
-  groups.forEach((group, index) => {
-    const own = numeric.filter((point) => groupOf(point) === group).sort((a, b) => value(a) - value(b));
-    const places = own.map((point) => ({ x: x(value(point)), y: y(needs(point)), verdict: point.verdict }));
-    picture.append(...curve(places, colours[index + 1], down ? `${down} ${group}` : ""));
+  return fitted((width) => {
+    const { picture, plot } = framed(width, {
+      label: `needed memory over ${across}`,
+      values: xs,
+      top: Math.max(highest, ...levels.map(({ bytes }) => bytes)) * 1.1,
+      levels,
+      under: across,
+      ticks: xs.map((x) => [x, String(x)]),
+    });
+    const colours = bandColours("sweep", ["", ...series.map(({ name }) => name), ""]);
+    series.forEach(({ points }, index) => {
+      const places = points.map((point) => ({ x: plot.x(value(point)), y: plot.y(needs(point)), point }));
+      picture.append(...curve(places, colours[index + 1], isLargest));
+    });
+    return make("div", {}, picture, legend(series, colours));
   });
-  return picture;
 }
 
-// One line with its dots, and its name at its end.
-/** @param {{ x: number, y: number, verdict: string }[]} places @param {string} colour @param {string} name */
-function curve(places, colour, name) {
-  const points = places.map(({ x, y }) => `${x},${y}`).join(" "),
-    last = places[places.length - 1];
-  const dots = places.map(({ x, y, verdict }) =>
-    svg("circle", {
-      cx: x,
-      cy: y,
-      r: 3.5,
-      stroke: colour,
-      "stroke-width": 1.5,
-      class: verdict.startsWith("fits") ? "" : "open",
-      fill: colour,
-    }),
-  );
-  return [
-    svg("polyline", { points, fill: "none", stroke: colour, "stroke-width": 2 }),
-    ...dots,
-    svg("text", { x: last.x + 8, y: last.y + 4 }, name),
-  ];
+// Cards of which only the memory differs have one curve.
+/** @param {Point[]} points @param {string} down @param {(point: Point) => number} value */
+function seriesOf(points, down, value) {
+  /** @type {Map<string, { name: string, points: Point[] }>} */
+  const found = new Map();
+  for (const name of unique(points.map((point) => String(valueOf(point, down))))) {
+    const own = points.filter((point) => String(valueOf(point, down)) === name).sort((a, b) => value(a) - value(b));
+    const key = down === GPU ? own.map((point) => `${value(point)}:${needs(point)}`).join() : name;
+    const other = found.get(key);
+    if (other) other.points.push(...own);
+    else found.set(key, { name: down === GPU ? name : `${down} ${name}`, points: own });
+  }
+  for (const one of found.values()) one.points.sort((a, b) => value(a) - value(b));
+  return [...found.values()];
+}
+
+/** @param {string} name @param {number} bytes */
+function levelText(name, bytes) {
+  return memoryText(name, { name, memory_bytes: bytes, used_bytes: 0, context_bytes: 0 }) ? `${name} ${bytesText(bytes)}` : name;
+}
+
+/** @param {{ name: string }[]} series @param {string[]} colours */
+function legend(series, colours) {
+  if (series.length < 2) return "";
+  const row = (/** @type {string} */ name, /** @type {number} */ index) =>
+    make("li", {}, make("span", { class: "swatch", style: { background: colours[index + 1] } }), name);
+  return make("ul", { class: "legend" }, series.map(({ name }, index) => row(name, index)));
+}
+
+// One line with its dots.
+/** @param {{ x: number, y: number, point: Point }[]} places @param {string} colour @param {(point: Point) => boolean} isLargest */
+function curve(places, colour, isLargest) {
+  const points = places.map(({ x, y }) => `${x},${y}`).join(" ");
+  const ring = (/** @type {{ x: number, y: number }} */ { x, y }) => svg("circle", { cx: x, cy: y, r: 8, class: "ring" });
+  const dots = places.map(({ x, y, point }) => {
+    const kind = point.verdict.startsWith("fits") ? "" : "open";
+    const dot = svg("circle", { cx: x, cy: y, r: 3.5, stroke: colour, "stroke-width": 1.5, class: kind, fill: colour });
+    dot.append(svg("title", {}, `${point.gpu ?? ""} ${bytesText(needs(point))}: ${plainWords(point.verdict)}`));
+    return dot;
+  });
+  const rings = places.filter(({ point }) => isLargest(point)).map(ring);
+  return [svg("polyline", { points, fill: "none", stroke: colour, "stroke-width": 2 }), ...rings, ...dots];
 }

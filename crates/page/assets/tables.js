@@ -1,8 +1,8 @@
 // The report's lists as tables: their columns, and which allocations a row marks in the timeline.
 
-import { bytesText, countText, percentText, placeText, plainWords, tensorText, whenText } from "./format.js";
+import { bytesText, countText, lastPart, percentText, placeText, plainWords, tensorText, whenText } from "./format.js";
 
-/** @import { Tensor } from "../types" */
+/** @import { Line, Tensor } from "../types" */
 /** @import { AnyReport } from "../types/either" */
 
 // Columns: title, value of a row, and how it is shown. Numbers sort downwards first.
@@ -73,6 +73,7 @@ export const TABLES = {
       words("line", (row) => placeText(row.file, row.line) || "no line"),
       words("function", (row) => row.function),
       words("source", (row) => row.source),
+      ...libraryColumn(report.lines ?? [], libraryOfLine),
       number("bytes", (row) => row.bytes),
       share(report),
       blocks,
@@ -91,6 +92,7 @@ export const TABLES = {
       words("module", (row) => row.module),
       words("operator", (row) => row.operator),
       words("line", (row) => placeText(row.file, row.line)),
+      ...libraryColumn(report.tensors ?? [], (row) => placeText(row.library_file, row.library_line)),
       words("made in", (row) => whenText(row.born_phase, row.born_step)),
     ],
   }),
@@ -161,6 +163,20 @@ export const TABLES = {
     ],
   }),
 };
+
+// The line of a library that did it for the user's, where any is known.
+/** @template Row @param {Row[]} rows @param {(row: Row) => string} place @returns {TableColumn<Row>[]} */
+function libraryColumn(rows, place) {
+  return rows.some(place) ? [words("in the library", place)] : [];
+}
+
+/** @param {Line} row */
+function libraryOfLine({ library }) {
+  const [first] = library ?? [];
+  if (!first) return "";
+  const more = library.length > 1 ? ` and ${library.length - 1} more` : "";
+  return placeText(lastPart(first.library_file, 2), first.library_line) + more;
+}
 
 /** @param {Tensor} row */
 function tensorMark(row) {

@@ -1,6 +1,7 @@
 // The report's lists as tables: searched, sorted, and each row marks its allocations in the timeline.
 
 import { byId, choices, make, refill } from "./dom.js";
+import { foldedRows } from "./folds.js";
 import { countText } from "./format.js";
 import { chosenRows, TABLES } from "./tables.js";
 
@@ -17,6 +18,9 @@ export class Tables {
     /** @type {AnyReport | null} */
     this.report = null;
     this.showsAll = false;
+    // Modules that were opened or closed by hand.
+    /** @type {Map<string, boolean>} */
+    this.turned = new Map();
     this.search = byId("table-search");
     this.search.addEventListener("input", () => state.set({ query: this.search.value }));
   }
@@ -25,6 +29,7 @@ export class Tables {
   show(report) {
     this.report = report;
     this.showsAll = false;
+    this.turned.clear();
     this.draw();
   }
 
@@ -40,17 +45,18 @@ export class Tables {
     const { rows, columns, mark } = TABLES[chosen];
     const all = rows(report) ?? [],
       list = columns(report),
-      found = chosenRows(all, list, state.now.query, state.now.sort),
+      isTree = chosen === "modules" && !state.now.query && !state.now.sort,
+      found = isTree ? [] : chosenRows(all, list, state.now.query, state.now.sort),
       shown = this.showsAll ? found : found.slice(0, FIRST_ROWS);
     const heads = list.map((column, index) => this.head(column, index));
-    const body = shown.map((row) => this.row(row, list, mark(row)));
+    const body = isTree ? this.tree(all, list, mark) : shown.map((row) => this.row(row, list, mark(row)));
     refill(
       byId("table-body"),
       make("table", { "data-table": chosen }, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, body)),
       found.length > shown.length ? this.moreButton(found.length) : "",
-      found.length ? "" : make("p", { class: "note" }, "Nothing has these words."),
+      found.length || isTree ? "" : make("p", { class: "note" }, "Nothing has these words."),
     );
-    const part = found.length === all.length ? "" : countText(found.length) + " of ";
+    const part = isTree || found.length === all.length ? "" : countText(found.length) + " of ";
     refill(byId("table-note"), `${part}${countText(all.length)} ${all.length === 1 ? "row" : "rows"}`);
   }
 
@@ -87,6 +93,27 @@ export class Tables {
       { class: column.isNumber ? "number" : "", "aria-sort": direction, scope: "col" },
       make("button", { type: "button", onclick: () => state.set({ sort: next }) }, column.title + arrow),
     );
+  }
+
+  // Modules as a tree: the first cell has the last part of the path, and a button where there is more below.
+  /** @param {any[]} rows @param {TableColumn<any>[]} columns @param {(row: any) => string} mark */
+  tree(rows, columns, mark) {
+    return foldedRows(rows, this.turned).map(({ row, name, depth, isOpen }) => {
+      const line = this.row(row, columns, mark(row));
+      const turn = (/** @type {Event} */ event) => {
+        event.stopPropagation();
+        this.turned.set(row.path, !isOpen);
+        this.draw();
+      };
+      const label = `what is in ${row.path}`;
+      const button = { type: "button", class: "fold", "aria-label": label, "aria-expanded": String(isOpen), onclick: turn };
+      const first = line.cells[0];
+      first.style.paddingLeft = `${16 * depth + (isOpen === null ? 20 : 0)}px`;
+      first.title = row.path;
+      line.dataset.depth = String(depth);
+      refill(first, isOpen === null ? null : make("button", button), name || first.textContent);
+      return line;
+    });
   }
 
   /** @param {any} row @param {TableColumn<any>[]} columns @param {string} mark */

@@ -49,6 +49,10 @@ export class Timeline {
     /** @type {Marked | null} */
     this.marked = null;
     this.limit = 0;
+    // The picture reaches at least so high; and what other settings would allocate, bucket by bucket.
+    this.least = 0;
+    /** @type {number[] | null} */
+    this.heights = null;
     // The request that failed; null if none did.
     /** @type {import("./refusal.js").Ghost | null} */
     this.ghost = null;
@@ -64,10 +68,20 @@ export class Timeline {
   show(story, limit, tried) {
     this.story = story;
     this.limit = limit;
+    this.least = 0;
+    this.heights = null;
     this.ghost = ghostOf(story, tried);
     this.marked = null;
     this.hovered = -1;
     this.repaint();
+  }
+
+  // The same recording as it would be: its picture stays as high as that of the recorded one.
+  /** @param {Story} recorded @param {import("./whatif.js").Pictured} pictured */
+  showWhatIf(recorded, { story, limit, tried, heights }) {
+    this.show(story, limit, tried);
+    this.least = Math.max(recorded.reservedAt(recorded.header.reserved_peak_tick), recorded.peakBytes());
+    this.heights = heights;
   }
 
   repaint() {
@@ -93,7 +107,7 @@ export class Timeline {
   /** @param {Story} story */
   top(story) {
     const refused = this.ghost ? this.ghost.from + this.ghost.bytes : 0;
-    const peak = Math.max(story.reservedAt(story.header.reserved_peak_tick), story.peakBytes(), refused, 1);
+    const peak = Math.max(story.reservedAt(story.header.reserved_peak_tick), story.peakBytes(), refused, this.least, 1);
     const { limit } = this;
     if (this.state.now.scale === "limit" && limit) return Math.max(peak, limit) * 1.06;
     // A limit that is near belongs into the picture.
@@ -117,6 +131,8 @@ export class Timeline {
     this.drawDetail(picture);
     drawReserved(context, scale, story, theme.ink);
     drawPhases(picture);
+    this.drawOtherBlocks(picture);
+    if (story.ends !== null) drawEnd(picture, story.ends);
     if (this.ghost) drawGhost(picture, this.ghost);
     if (this.limit) drawLimit(context, scale, this.limit, theme);
     this.drawMark(picture);
@@ -141,6 +157,22 @@ export class Timeline {
     const { by } = this.state.now;
     drawBlocks(context, scale, story, by, cells, theme);
     if (this.hovered >= 0) drawLife(context, scale, story, by, cells, this.hovered, theme);
+  }
+
+  // What other settings would allocate: their blocks have other sizes.
+  /** @param {Picture} picture */
+  drawOtherBlocks({ context, scale, story, cells, theme }) {
+    const { heights } = this,
+      { bucket } = story.header;
+    if (!heights) return;
+    const values = Float64Array.from({ length: cells.count }, (_, cell) => {
+      const first = Math.floor(((cells.first + cell) * cells.size) / bucket);
+      const part = heights.slice(first, Math.max(first + 1, Math.floor(first + cells.size / bucket)));
+      return Math.max(0, ...part);
+    });
+    context.setLineDash([2, 2]);
+    drawSteps(context, scale, cells, values, theme.ink, null);
+    context.setLineDash([]);
   }
 
   // What is marked elsewhere, a module or a line, as a curve of its own on the ground.
@@ -243,6 +275,17 @@ function drawMoment({ context, scale, story, theme }, tick) {
   context.lineTo(x + 5, scale.head - 6);
   context.lineTo(x + 0.5, scale.head);
   context.fill();
+}
+
+// Where a replay ended: what was recorded after it would not happen.
+/** @param {Picture} picture @param {number} tick */
+function drawEnd({ context, scale, theme }, tick) {
+  const left = Math.max(scale.left, scale.x(tick));
+  if (left >= scale.right) return;
+  context.globalAlpha = 0.78;
+  context.fillStyle = theme.paper;
+  context.fillRect(left, scale.head, scale.right - left, scale.plotHeight);
+  context.globalAlpha = 1;
 }
 
 /** @type {{ colour: string, pattern: CanvasPattern | null } | null} */

@@ -9,7 +9,8 @@ import { ownParts } from "./trees.js";
 /** @import { Context, Size } from "./dom.js" */
 /** @import { TreeNode } from "./trees.js" */
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
-/** @typedef {Box & { node: TreeNode }} Tile */
+/** @typedef {TreeNode & { detail?: string }} Leaf */
+/** @typedef {Box & { node: Leaf }} Tile */
 /** @typedef {((node: TreeNode) => boolean) | null} IsMarked */
 
 // The height of a node's title, and the least side of a tile that is drawn, in pixels.
@@ -65,10 +66,10 @@ export function drawTreemap(context, size, tree, theme, marked) {
   const place = (outer, box, depth) => {
     if (box.width < LEAST || box.height < LEAST) return;
     const node = depth ? innermost(outer) : outer;
-    drawn.push({ node, ...box });
     const parts = [...node.list, ...(node.isPart ? [] : ownParts(node))].sort((a, b) => b.bytes - a.bytes);
-    const isLeaf = !parts.length || (parts.length === 1 && parts[0].isPart);
-    if (isLeaf) return tile(context, box, node, nodeColour(node), total, marked);
+    const leaf = leafOf(node, parts);
+    drawn.push({ node: leaf ?? node, ...box });
+    if (leaf) return tile(context, box, leaf, nodeColour(node), total, marked);
     const hasHead = depth > 0 && box.height > HEAD * 2 && box.width > 40;
     if (depth > 0) frame(context, box, node, theme, hasHead, total);
     const inner = depth > 0 ? inside(box, hasHead ? HEAD : 2) : box;
@@ -81,6 +82,16 @@ export function drawTreemap(context, size, tree, theme, marked) {
   };
   if (total > 0) place(tree, { x: 0, y: 0, width: size.width, height: size.height }, 0);
   return drawn;
+}
+
+// A node that nothing is left to divide in, with the name of its only tensor; null if there is more.
+/** @param {TreeNode} node @param {TreeNode[]} parts @returns {Leaf | null} */
+function leafOf(node, parts) {
+  if (!parts.length) return node;
+  const [part] = parts;
+  if (parts.length > 1 || !part.isPart || part.list.length > 1) return null;
+  const [tensor] = part.list.length ? part.list : [part];
+  return { ...node, detail: tensor.label };
 }
 
 // Clean paper, for texts that are centred on their line.
@@ -131,8 +142,8 @@ function frame(context, box, node, theme, hasHead, total) {
     context.fillText(bytes, box.x + after - 4, box.y + HEAD / 2 + 1);
 }
 
-/** @param {Context} context @param {Box} box @param {TreeNode} node @param {string} colour @param {number} total
- *  @param {IsMarked} marked */
+/** @param {Context} context @param {Box} box @param {Leaf} node @param {string} colour
+ *  @param {number} total @param {IsMarked} marked */
 function tile(context, box, node, colour, total, marked) {
   context.fillStyle = colour;
   context.fillRect(box.x + 0.5, box.y + 0.5, Math.max(0.5, box.width - 1), Math.max(0.5, box.height - 1));
@@ -148,4 +159,6 @@ function tile(context, box, node, colour, total, marked) {
   context.font = "11px system-ui, sans-serif";
   if (box.height > 30 && node.bytes > total / 1000)
     context.fillText(fitText(context, bytesText(node.bytes), box.width - 8), box.x + 5, box.y + 25);
+  if (box.height > 46 && node.detail && node.detail !== node.label)
+    context.fillText(fitText(context, node.detail, box.width - 8), box.x + 5, box.y + 40);
 }

@@ -2,7 +2,7 @@
 
 import { lastPart } from "./format.js";
 
-/** @import { Story } from "./story.js" */
+/** @import { About, Story } from "./story.js" */
 
 // A module, a line, or what one of them holds itself of a category (`isPart`). `own` is without what is below it;
 // `category` is the one that holds most of it, `parts` has the bytes of all.
@@ -18,13 +18,14 @@ import { lastPart } from "./format.js";
  * @property {TreeNode[]} list
  * @property {string} category
  * @property {Map<string, number>} parts
+ * @property {Map<string, TreeNode>} tensors
  * @property {number} [branch]
  * @property {boolean} isPart
  */
 
 /** @param {string} label @param {string} path @param {string} mark @returns {TreeNode} */
 function emptyNode(label, path, mark) {
-  const sums = { bytes: 0, count: 0, own: 0, category: "", parts: new Map() };
+  const sums = { bytes: 0, count: 0, own: 0, category: "", parts: new Map(), tensors: new Map() };
   return { label, path, mark, ...sums, children: new Map(), list: [], isPart: false };
 }
 
@@ -67,11 +68,29 @@ export function treeAt(story, tick, by, classes) {
       part.count += count;
       part.parts.set(about.category, (part.parts.get(about.category) ?? 0) + bytes);
     }
-    lineage[lineage.length - 1].own += bytes;
+    const last = lineage[lineage.length - 1];
+    last.own += bytes;
+    addTensor(last, about, bytes, count);
   }
   finish(root);
   root.list.forEach((child, index) => numberBranch(child, index));
   return root;
+}
+
+// What a node holds itself, tensor by tensor: those of one category, name and shape are one.
+/** @param {TreeNode} node @param {About} about @param {number} bytes @param {number} count */
+function addTensor(node, { category, name, tensor }, bytes, count) {
+  const key = [category, name, tensor].join("\n");
+  let one = node.tensors.get(key);
+  if (!one) {
+    const words = [node.mark, "category:" + category, name && "name:" + name, tensor && "tensor:" + tensor];
+    one = emptyNode([name, tensor].filter(Boolean).join(" "), node.path, words.filter(Boolean).join("\n"));
+    Object.assign(one, { category, isPart: true });
+    node.tensors.set(key, one);
+  }
+  one.bytes += bytes;
+  one.count += count;
+  one.parts.set(category, one.bytes);
 }
 
 // As deep as any model; what is deeper counts as one level, as in the report.
@@ -141,8 +160,23 @@ export function ownParts(tree) {
     .map(([category, bytes]) => {
       const mark = [tree.mark, "category:" + category].filter(Boolean).join("\n"),
         parts = new Map([[category, bytes]]);
-      return { ...emptyNode(category, tree.path, mark), bytes, category, parts, branch: tree.branch, isPart: true };
+      const list = tensorsOf(tree, category);
+      const sums = { bytes, category, parts, list, branch: tree.branch, isPart: true };
+      return { ...emptyNode(category, tree.path, mark), ...sums };
     });
+}
+
+// The tensors of a category, largest first, each with how many there are; none where nothing has a name or a shape.
+/** @param {TreeNode} tree @param {string} category */
+function tensorsOf(tree, category) {
+  const own = [...tree.tensors.values()].filter((one) => one.category === category);
+  if (!own.some((one) => one.label)) return [];
+  const shown = own.map((one) => ({
+    ...one,
+    label: (one.label || category) + (one.count > 1 ? ` × ${one.count}` : ""),
+    branch: tree.branch,
+  }));
+  return shown.sort((a, b) => b.bytes - a.bytes);
 }
 
 // The node of a path, or the root.

@@ -3,6 +3,7 @@
 use anatomy::lives::Lives;
 
 /// Gives the tick of a time.
+#[derive(Clone, Debug)]
 pub(crate) struct Clock {
     /// For each time: how many allocations and frees had happened.
     ticks: Vec<u32>,

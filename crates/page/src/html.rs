@@ -19,6 +19,8 @@ pub(crate) const SCRIPTS: &[&str] = &[
     include_str!("../assets/details.js"),
     include_str!("../assets/curve.js"),
     include_str!("../assets/blocks.js"),
+    include_str!("../assets/drawing.js"),
+    include_str!("../assets/saving.js"),
     include_str!("../assets/phases.js"),
     include_str!("../assets/refusal.js"),
     include_str!("../assets/timeline.js"),
@@ -31,11 +33,19 @@ pub(crate) const SCRIPTS: &[&str] = &[
     include_str!("../assets/moment.js"),
     include_str!("../assets/segments.js"),
     include_str!("../assets/tables.js"),
+    include_str!("../assets/folds.js"),
     include_str!("../assets/tableview.js"),
     include_str!("../assets/findings.js"),
+    include_str!("../assets/chart.js"),
     include_str!("../assets/plans.js"),
     include_str!("../assets/sweeps.js"),
+    include_str!("../assets/sides.js"),
     include_str!("../assets/differences.js"),
+    include_str!("../assets/arithmetic.js"),
+    include_str!("../assets/leaveout.js"),
+    include_str!("../assets/replayer.js"),
+    include_str!("../assets/whatifwords.js"),
+    include_str!("../assets/whatif.js"),
     include_str!("../assets/main.js"),
 ];
 
@@ -112,7 +122,24 @@ fn contents(bundle: &Bundle) -> Value {
         "title": bundle.title,
         "items": items.collect::<Vec<Value>>(),
         "documents": bundle.documents,
+        "cards": cards(bundle),
+        "assumed_context_bytes": gpus::unlimited().context_bytes,
     })
+}
+
+/// The cards of a menu: none where nothing was recorded.
+fn cards(bundle: &Bundle) -> Vec<Value> {
+    let is_wanted = bundle.items.iter().any(|item| item.story.is_some());
+    let cards = gpus::cards().iter().filter(|_| is_wanted);
+    let row = |card: &gpus::Card| {
+        json!({
+            "name": card.name,
+            "title": card.title,
+            "memory_bytes": card.memory_bytes,
+            "context_bytes": card.context_bytes,
+        })
+    };
+    cards.map(row).collect()
 }
 
 /// The script of a page.

@@ -12,10 +12,12 @@
 //! - `kinds`: what allocations have in common: module, operator, line, category, name;
 //! - `groups`: the bands of the stacked curves; `buckets`: those curves at a coarse scale;
 //! - `segments`: segments and what is reserved, over time;
+//! - `axis`: the same ticks for a recording that is replayed on other cards;
 //! - `story`, `pack`: all of it as columns of numbers, packed;
 //! - `viewer`: the file that makes pages of other files, in a browser;
 //! - `html`, `digest`: the file around it, in which nothing but our own scripts can run.
 
+mod axis;
 mod buckets;
 mod clock;
 mod digest;
@@ -27,6 +29,7 @@ mod segments;
 mod story;
 mod viewer;
 
+pub use axis::Axis;
 pub use html::{Bundle, Item, render};
 pub use story::Story;
 pub use viewer::{is_of_this_build, viewer};

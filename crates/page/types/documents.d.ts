@@ -23,6 +23,8 @@ export interface FitAnswer {
   wall_seconds: number;
   notes: string[];
   exit_code: number;
+  // On a page that `fathom fit` wrote itself.
+  command?: string;
 }
 
 export type TrialVerdict = "fits" | "fits_if" | "does_not_fit" | "script_failed" | "not_run";
@@ -98,6 +100,7 @@ export interface SweepAnswer {
   unknown_places: string | null;
   wall_seconds: number;
   notes: string[];
+  command?: string;
 }
 
 export interface Knob {

@@ -8,6 +8,7 @@ import type { Explanation } from "./explain";
 import type { Report } from "./report";
 
 export * from "./documents";
+export * from "./replays";
 export * from "./explain";
 export * from "./report";
 
@@ -19,6 +20,17 @@ export interface PageContents {
   title: string;
   items: Item[];
   documents: Document[];
+  cards: Card[];
+  // Where a file does not tell what its context took.
+  assumed_context_bytes: number;
+}
+
+// For the menu of a "what if".
+export interface Card {
+  name: string;
+  title: string;
+  memory_bytes: number;
+  context_bytes: number;
 }
 
 export interface Item {

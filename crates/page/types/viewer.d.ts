@@ -1,5 +1,7 @@
 // What the viewer's page and its worker say to each other.
 
+import type { ReplayFacts } from "./replays";
+
 /** Files to be explained, each for itself, or two to be compared. */
 export interface Question {
   wasm: Uint8Array<ArrayBuffer>;
@@ -18,5 +20,6 @@ export interface AnswerOf {
   text?: string;
   json?: string;
   page?: string | null;
+  what_if?: (ReplayFacts | null)[];
   error?: Problem | null;
 }

@@ -6,7 +6,7 @@
 //!
 //! - `study`: the replay and what follows; `replayer`: through which allocator; `agreement`: whether it is what was recorded;
 //! - [`mod@fragments`], `pieces`, `shortage`: how memory lies at one moment, and why a request found no room;
-//! - [`settings_trials`]: the same requests under other settings; `sought`: the allocations of a size;
+//! - [`settings_trials`], [`one_card`]: the same requests under other settings, and on one card; `sought`: the allocations of a size;
 //! - `run`, `ranks`, `workspaces`: what is known of a run; `decision`: what its verdict rests on;
 //! - [`need`]: the smallest card on which a run goes through; `beyond`: a run that does not fit, without a limit;
 //! - `whole`: what a training does after its first steps;
@@ -20,6 +20,7 @@ pub mod fragments;
 mod judgement;
 mod names;
 pub mod need;
+pub mod one_card;
 mod pieces;
 mod ranks;
 mod replayer;

@@ -128,7 +128,7 @@ fn defaults(settings: &Settings) -> Settings {
 }
 
 /// The rows under the recorded settings keep what is older than the trace; all others ask for it anew.
-fn start_of(row: usize) -> Start {
+pub(crate) fn start_of(row: usize) -> Start {
     if row == 0 { Start::Kept } else { Start::Anew }
 }
 

@@ -1,6 +1,6 @@
 //! The answers of `fathom explain`, `fathom diff` and `fathom page`, from bytes.
 
-use answer::{Hinted, Opened, Part, Said};
+use answer::{Hinted, Opened, Part, Said, WhatIf};
 use anyhow::Result;
 use infer::NoSources;
 use page::Item;
@@ -10,6 +10,7 @@ use report::{Explanation, Reader, Unfold};
 use serde_json::{Value, json};
 use study::Wants;
 
+use crate::kept::{Kept, facts};
 use crate::request::Request;
 
 /// Columns of the texts.
@@ -27,6 +28,8 @@ pub(crate) struct Answer {
     json: String,
     /// What `fathom page` writes; none for texts.
     page: Option<String>,
+    /// Of each item of the page: what it can be asked further, or why it cannot.
+    what_if: Vec<Value>,
     /// What could not be answered, and its cure.
     error: Option<(String, Option<String>)>,
 }
@@ -35,20 +38,24 @@ impl Answer {
     pub(crate) fn to_json(&self) -> String {
         let error = self.error.as_ref();
         let error = error.map(|(message, hint)| json!({ "message": message, "hint": hint }));
-        json!({ "text": self.text, "json": self.json, "page": self.page, "error": error })
+        let Answer { text, json, page, what_if, .. } = self;
+        json!({ "text": text, "json": json, "page": page, "what_if": what_if, "error": error })
             .to_string()
     }
 }
 
-/// Answers a request as it came from JavaScript.
-pub(crate) fn answer(bytes: Vec<u8>) -> Answer {
+/// Answers a request as it came from JavaScript; what can be asked further of each item of its page comes with it.
+pub(crate) fn answer(bytes: Vec<u8>) -> (Answer, Vec<Kept>) {
+    let failed = |error| Answer { error: Some(error), ..Answer::default() };
     let Some(request) = Request::read(bytes) else {
         let message = "the viewer does not understand its own request".to_owned();
-        return Answer { error: Some((message, None)), ..Answer::default() };
+        return (failed((message, None)), Vec::new());
     };
-    let result = if request.compare { compare(&request) } else { explain(request) };
-    result
-        .unwrap_or_else(|error| Answer { error: Some(Hinted::words(&error)), ..Answer::default() })
+    let result = match request.compare {
+        true => compare(&request).map(|answer| (answer, Vec::new())),
+        false => explain(request),
+    };
+    result.unwrap_or_else(|error| (failed(Hinted::words(&error)), Vec::new()))
 }
 
 /// What files turned out to be.
@@ -95,7 +102,7 @@ fn oom_is_in(bytes: &[u8]) -> bool {
 }
 
 /// Each file for itself, on one page.
-fn explain(request: Request) -> Result<Answer> {
+fn explain(request: Request) -> Result<(Answer, Vec<Kept>)> {
     let Gathered { texts, recordings, mut items, documents } = gather(request)?;
     let mut shown = Answer::default();
     let mut explained = Vec::new();
@@ -103,12 +110,17 @@ fn explain(request: Request) -> Result<Answer> {
     for (name, recording) in recordings {
         explained.push(answer::explanation(recording, &name, FOLDER, wants)?);
     }
-    items.extend(items_of(&explained)?);
+    // Reports come first; nothing can be replayed of them.
+    let mut kept: Vec<Kept> = items.iter().map(|_| None).collect();
+    let shown_of = items_of(&explained)?;
+    items.extend(shown_of.iter().map(|(_, item)| item.clone()));
     if let Some(busiest) = busiest(&explained) {
         shown.json = report::explain_json(busiest);
     } else if let Some(item) = items.first() {
         shown.json = item.report.to_string();
     }
+    kept.extend(shown_of.iter().map(|(at, _)| explained[*at].study.source.take().map(WhatIf::of)));
+    shown.what_if = facts(&kept);
     shown.text = text_of(explained);
     if !texts.is_empty() {
         let (text, json) = of_texts(&texts)?;
@@ -121,28 +133,33 @@ fn explain(request: Request) -> Result<Answer> {
     if !items.is_empty() || !documents.is_empty() {
         shown.page = Some(answer::page(items, documents));
     }
-    Ok(shown)
+    Ok((shown, kept))
 }
 
-/// Those with a trace, the busiest of each file first; of files without one, the state.
-fn items_of(explained: &[Explanation]) -> Result<Vec<Item>> {
+/// Those with a trace, the busiest of each file first; of files without one, the state. Each with its number.
+fn items_of(explained: &[Explanation]) -> Result<Vec<(usize, Item)>> {
     let mut items = Vec::new();
+    let mut first = 0;
     for of_file in explained.chunk_by(|a, b| a.file == b.file) {
-        let mut shown: Vec<&Explanation> =
-            of_file.iter().filter(|it| it.study.anatomy.events != 0).collect();
-        shown.sort_by_key(|it| std::cmp::Reverse(it.study.anatomy.events));
+        let numbered = || (first..).zip(of_file);
+        let mut shown: Vec<(usize, &Explanation)> =
+            numbered().filter(|(_, it)| it.study.anatomy.events != 0).collect();
+        shown.sort_by_key(|(_, it)| std::cmp::Reverse(it.study.anatomy.events));
         if shown.is_empty() {
-            shown.extend(busiest(of_file));
+            let one = busiest(of_file);
+            shown
+                .extend(numbered().filter(|(_, it)| one.is_some_and(|one| std::ptr::eq(one, *it))));
         }
         let several = 1 < shown.len();
-        for it in shown {
+        for (at, it) in shown {
             let device = it.study.device;
             let name = match several {
                 true => format!("{} · device {device}", it.file),
                 false => it.file.clone(),
             };
-            items.push(answer::item(it, &name, FOLDER)?);
+            items.push((at, answer::item(it, &name, FOLDER)?));
         }
+        first += of_file.len();
     }
     Ok(items)
 }
@@ -200,5 +217,5 @@ fn compare(request: &Request) -> Result<Answer> {
     let json = report::diff::json(&difference);
     let page = answer::page_of_two([a.item, b.item], &json)?;
     let text = report::diff::terminal(&difference, Reader::plain(COLUMNS), false);
-    Ok(Answer { text, json, page: Some(page), error: None })
+    Ok(Answer { text, json, page: Some(page), ..Answer::default() })
 }

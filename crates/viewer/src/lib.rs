@@ -2,6 +2,7 @@
 //!
 //! - `request`: what is asked, and the files, in one piece of memory;
 //! - `answers`: the same answers as those of the command, by the same functions;
+//! - `kept`: what a page asks of its recordings afterwards;
 //! - this file: the border to JavaScript. Nothing is imported: this code can reach no network, clock or file.
 //!
 //! The border has no unsafe code. JavaScript writes into a vector that [`room`] made and reads one that [`ask`]
@@ -11,6 +12,7 @@
 #![allow(unsafe_code)]
 
 mod answers;
+mod kept;
 mod request;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,13 +40,27 @@ pub extern "C" fn room(length: usize) -> *mut u8 {
 /// Answers the request in the room and says how long the answer is: JSON, see [`answers::Answer`].
 #[unsafe(no_mangle)]
 pub extern "C" fn ask() -> usize {
+    answered(|request| {
+        let (answer, kept) = answers::answer(request);
+        kept::keep(kept);
+        answer.to_json()
+    })
+}
+
+/// Answers what a page asks of the recordings of the last answer: JSON, see [`kept::what_if`].
+#[unsafe(no_mangle)]
+pub extern "C" fn what_if() -> usize {
+    answered(|request| kept::what_if(&request))
+}
+
+fn answered(answer: impl FnOnce(Vec<u8>) -> String) -> usize {
     std::panic::set_hook(Box::new(|what| note_panic(&what.to_string())));
     // The answer needs the room more than the request does.
     let request = std::mem::take(&mut *lock(&ROOM));
     lock(&ANSWER).clear();
-    let answer = answers::answer(request);
+    let answer = answer(request);
     let mut place = lock(&ANSWER);
-    *place = answer.to_json().into_bytes();
+    *place = answer.into_bytes();
     place.len()
 }
 

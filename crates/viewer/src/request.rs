@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 /// What is asked, beside the bytes.
 #[derive(Debug, Deserialize)]
@@ -31,10 +32,8 @@ pub(crate) struct Request {
 impl Request {
     /// `None` if the two sides do not agree on its form: a mistake of ours, not of a file.
     pub(crate) fn read(bytes: Vec<u8>) -> Option<Request> {
-        let (length, rest) = bytes.split_first_chunk::<4>()?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-        let head: Head = serde_json::from_slice(rest.get(..length)?).ok()?;
-        let mut at = length.checked_add(4)?;
+        let (head, rest) = split::<Head>(&bytes)?;
+        let mut at = bytes.len() - rest.len();
         let mut files = Vec::new();
         for Named { name, size } in head.files {
             let end = at.checked_add(size)?;
@@ -50,6 +49,14 @@ impl Request {
             .iter()
             .map(|(name, at)| (name.as_str(), self.bytes.get(at.clone()).unwrap_or_default()))
     }
+}
+
+/// A head, and what follows it.
+pub(crate) fn split<Head: DeserializeOwned>(bytes: &[u8]) -> Option<(Head, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+    let (head, rest) = rest.split_at_checked(length)?;
+    Some((serde_json::from_slice(head).ok()?, rest))
 }
 
 #[cfg(test)]

@@ -56,6 +56,9 @@ pub(crate) struct ExplainArguments {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) source: FileArguments,
+    /// Write the recordings as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
     /// Write it as a memory snapshot, which pytorch.org/memory_viz opens
     #[arg(long, value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,

@@ -67,6 +67,9 @@ pub(crate) struct FitArguments {
     /// Values that may be tried for a setting of the script, the mildest first: `batch-size=32,16`
     #[arg(long, value_name = "NAME=V,V,…")]
     pub(crate) vary: Vec<String>,
+    /// Write the plans as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) trial: TrialArguments,
 }
@@ -96,6 +99,9 @@ pub(crate) struct SweepArguments {
     /// Also show how each cause of the peak grows with each setting: up to four recorded runs for each
     #[arg(long)]
     pub(crate) causes: bool,
+    /// Write the answer as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) trial: TrialArguments,
 }

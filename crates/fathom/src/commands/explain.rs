@@ -11,6 +11,7 @@ use recording::Recording;
 use report::Explanation;
 use study::{Study, Wants};
 
+use super::page::name_of;
 use crate::cli::ExplainArguments;
 use crate::error::Hinted;
 use crate::export;
@@ -26,6 +27,7 @@ use crate::shell;
 pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     let mut outputs = Outputs::check(&[
         ("--json", arguments.source.json.as_deref()),
+        ("--page", arguments.page.as_deref()),
         ("--snapshot", arguments.snapshot.as_deref()),
     ])?;
     let mut texts = Vec::new();
@@ -46,9 +48,13 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     }
     check(arguments, texts.len(), recorded.len())?;
     let is_any_recorded = !recorded.is_empty();
-    let wants = Wants { fragments: true, source: arguments.snapshot.is_some(), ..Wants::default() };
+    let source = arguments.snapshot.is_some() || arguments.page.is_some();
+    let wants = Wants { fragments: true, source, ..Wants::default() };
     let studied = recorded.into_iter().map(|(file, recording)| explanation(recording, file, wants));
     let mut studied: Vec<Explanation> = studied.collect::<Result<_>>()?;
+    if let Some(path) = &arguments.page {
+        outputs.file(path, page_of(&studied)?);
+    }
     if let Some(ranks) = answer::ranks(&studied) {
         outputs.print(&report::explain_ranks(&ranks, screen::reader()));
         outputs.print("\n");
@@ -80,6 +86,18 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<u8> {
     Ok(outputs.finish(0))
 }
 
+/// All of them on one page, each by its file, and by its device where a file has several.
+fn page_of(studied: &[Explanation]) -> Result<String> {
+    let item = |it: &Explanation| {
+        let file = name_of(Path::new(&it.file));
+        let is_alone = studied.iter().filter(|other| other.file == it.file).count() == 1;
+        let name = if is_alone { file } else { format!("{file} · device {}", it.study.device) };
+        answer::item(it, &name, &here::folder())
+    };
+    let items = studied.iter().map(item).collect::<Result<_>>()?;
+    Ok(answer::page(items, Vec::new()))
+}
+
 /// The same with every section; where that was asked for, as a page.
 fn next(explanation: &Explanation, arguments: &ExplainArguments) -> String {
     let Explanation { file, study, .. } = explanation;
@@ -106,6 +124,10 @@ fn check(arguments: &ExplainArguments, texts: usize, recorded: usize) -> Result<
     if let (true, true) = (recorded == 0, arguments.snapshot.is_some()) {
         let hint = "a recording can be written as a snapshot: `fathom run --out DIR` keeps one";
         return Err(Hinted::error("`--snapshot` needs a recording or a snapshot", hint));
+    }
+    if recorded == 0 && arguments.page.is_some() {
+        let hint = "`fathom run --page FILE -- COMMAND` runs the script and writes its page";
+        return Err(Hinted::error("`--page` needs a recording or a snapshot", hint));
     }
     Ok(())
 }

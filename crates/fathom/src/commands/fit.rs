@@ -15,6 +15,7 @@ use crate::cli::FitArguments;
 use crate::error::Hinted;
 use crate::fitting::Fitting;
 use crate::outputs::Outputs;
+use crate::page;
 use crate::progress::Progress;
 use crate::runner::{OnPhantom, hinted};
 use crate::screen;
@@ -31,7 +32,8 @@ const BFLOAT16: (u32, u32) = (8, 0);
 pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     let began = Instant::now();
     let trial = &arguments.trial;
-    let mut outputs = Outputs::check(&[("--json", trial.json.as_deref())])?;
+    let page = arguments.page.as_deref();
+    let mut outputs = Outputs::check(&[("--json", trial.json.as_deref()), ("--page", page)])?;
     let settings = Settings::resolve(&arguments.into())?;
     let mut notes = settings.notes.clone();
     let card = settings
@@ -89,6 +91,9 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         trials: bench.runner.trials(began, notes),
     };
     drop(bench);
+    if let Some(path) = page {
+        outputs.file(path, page::of_trials(&report::fit::json(&fit)));
+    }
     if outputs.json(trial.json.as_deref(), || report::fit::json(&fit)) {
         outputs.print(&report::fit::terminal(&fit, screen::reader()));
     }

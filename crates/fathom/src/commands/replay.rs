@@ -13,6 +13,7 @@ use crate::error::Hinted;
 use crate::load;
 use crate::outputs::Outputs;
 use crate::screen;
+use study::one_card::Room;
 use study::settings_trials::{self, Candidate, Trial};
 
 /// Replays a file under its own settings and under others; 1 if it differs or does not fit.
@@ -27,8 +28,6 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8> {
     let size = asked_card.as_ref().map(|meant| meant.card.memory_bytes);
     let (own, sized) = study::sized(&recording, own, size);
     let asked = asked(arguments.settings.as_deref(), &own)?;
-    // The recorded settings by another spelling are no other settings.
-    let asked = asked.filter(|asked| !is_same(&asked.settings, &own));
     let mut replay = describe(&recording, arguments);
     replay.devices = devices;
     replay.notes.extend(sized);
@@ -95,11 +94,9 @@ fn rows(
     asked: Option<Candidate>,
     starts_empty: bool,
 ) -> Vec<Candidate> {
-    let on_card = |row: Candidate| {
-        let (memory, context) = (replay.memory_bytes, replay.context_bytes + replay.used_bytes);
-        Candidate { settings: Settings { memory, context, ..row.settings }, ..row }
-    };
-    settings_trials::candidates(&on_card(recorded), asked.map(on_card), starts_empty)
+    let taken_bytes = replay.context_bytes + replay.used_bytes;
+    let room = Room { memory_bytes: replay.memory_bytes, taken_bytes };
+    settings_trials::candidates(&room.put(recorded), asked.map(|row| room.put(row)), starts_empty)
 }
 
 /// The table. Without a card the recorded settings are not tried again: what was recorded stands there.
@@ -155,22 +152,8 @@ fn settings_of(recording: &Recording, path: &Path) -> Result<Settings> {
 /// `--settings`, read with the rules of the recording's torch.
 fn asked(conf: Option<&str>, own: &Settings) -> Result<Option<Candidate>> {
     let Some(conf) = conf else { return Ok(None) };
-    let (major, minor) = own.version;
-    let parsed = Settings::for_torch(&format!("{major}.{minor}"))
-        .and_then(|settings| settings.with_conf(conf))
-        .map_err(|error| {
-            Hinted::error(
-                format!("`--settings`: {error}"),
-                "write it as in `PYTORCH_CUDA_ALLOC_CONF`, e.g. `expandable_segments:True`",
-            )
-        })?;
-    Ok(Some(Candidate { conf: conf.to_owned(), settings: parsed }))
-}
-
-/// Do they lay memory out in the same way? The card is another matter.
-fn is_same(one: &Settings, other: &Settings) -> bool {
-    let Settings { memory, context, .. } = *other;
-    Settings { memory, context, ..one.clone() } == *other
+    study::one_card::asked(conf, own)
+        .map_err(|error| Hinted::error(format!("`--settings`: {error}"), answer::CONF_HINT))
 }
 
 fn show(replay: &Replay, arguments: &ReplayArguments, outputs: &mut Outputs) {

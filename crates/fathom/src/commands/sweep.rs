@@ -13,6 +13,7 @@ use crate::cli::{CardsArguments, SweepArguments};
 use crate::error::Hinted;
 use crate::outcome::UNFINISHED;
 use crate::outputs::Outputs;
+use crate::page;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
 use crate::screen;
@@ -27,7 +28,8 @@ const MEMORIES: [u64; 7] = [8, 12, 16, 24, 32, 48, 80];
 pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     let began = Instant::now();
     let trial = &arguments.trial;
-    let mut outputs = Outputs::check(&[("--json", trial.json.as_deref())])?;
+    let page = arguments.page.as_deref();
+    let mut outputs = Outputs::check(&[("--json", trial.json.as_deref()), ("--page", page)])?;
     let varied = arguments.vary.iter().map(|text| read_vary(text)).collect::<Result<Vec<_>>>()?;
     let names: Vec<&str> = varied.iter().map(|(name, _)| name.as_str()).collect();
     let knobs = knobs(&names, trial)?;
@@ -70,6 +72,9 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     let notes = notes(&answer, &runner).into_iter().chain(used_note(&catalogue)).chain(understood);
     answer.trials = runner.trials(began, notes.collect());
     drop(runner);
+    if let Some(path) = page {
+        outputs.file(path, page::of_trials(&report::sweep::json(&answer)));
+    }
     if outputs.json(trial.json.as_deref(), || report::sweep::json(&answer)) {
         outputs.print(&report::sweep::terminal(&answer, screen::reader()));
     }

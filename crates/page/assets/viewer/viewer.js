@@ -49,6 +49,25 @@ class Viewer {
     });
     byId("viewer-save").addEventListener("click", () => this.save());
     this.listenToDrops();
+    this.listenToPage();
+  }
+
+  // The page in the frame asks what can be replayed, and then for replays. It has an origin that is nobody's, so that
+  // neither side can name it; who speaks is known by the window.
+  listenToPage() {
+    const page = () => this.frame.contentWindow;
+    globalThis.addEventListener("message", ({ source, data }) => {
+      if (!source || source !== page() || typeof data !== "object" || !data) return;
+      if (data.fathom === "can you replay")
+        page()?.postMessage({ fathom: "replays", items: this.answer?.what_if ?? [] }, "*");
+      if (data.fathom !== "replay") return;
+      const { number, question, removed } = data;
+      this.worker?.postMessage({ replay: { number, question, removed } });
+    });
+  }
+
+  get frame() {
+    return /** @type {HTMLIFrameElement} */ (byId("viewer-page"));
   }
 
   listenToDrops() {
@@ -93,7 +112,8 @@ class Viewer {
     this.worker = worker;
     worker.addEventListener("message", ({ data }) => {
       if (this.worker !== worker) return;
-      if (data.doing) this.busy(`${data.doing} ${names}`);
+      if (data.replayed) this.frame.contentWindow?.postMessage({ fathom: "replayed", ...data.replayed }, "*");
+      else if (data.doing) this.busy(`${data.doing} ${names}`);
       else this.finish(data.done);
     });
     worker.addEventListener("error", (event) => {
@@ -127,7 +147,8 @@ class Viewer {
 
   /** @param {AnswerOf} answer */
   finish(answer) {
-    this.end();
+    // The worker stays for what a page asks further.
+    if (!answer.what_if?.some((facts) => facts && !facts.why_not)) this.end();
     this.view = answer.page ? "page" : "text";
     this.show(answer);
   }
@@ -154,7 +175,7 @@ class Viewer {
 
   showView() {
     const { answer, view } = this;
-    const frame = /** @type {HTMLIFrameElement} */ (byId("viewer-page"));
+    const { frame } = this;
     const text = byId("viewer-answer");
     frame.hidden = !answer || view !== "page";
     text.hidden = !answer || view === "page";
