@@ -425,7 +425,8 @@ def test_predictions_that_a_trainer_keeps_are_counted(fathom, tmp_path):
     words = written(tmp_path, PREDICTS.replace("return 240", "return 24000"))
     report, done = fathom(*words, flags=("--gpu", "rtx3090"), env=ON, cwd=tmp_path, timeout=300)
     evaluation = next(row for row in report["whole"]["batches"] if row["is_evaluation"])
-    assert evaluation["grows_bytes"] >= 32 * 64 * 20000 * 4, done.stdout
+    # Losses come and go beside the scores of 32 texts.
+    assert evaluation["grows_bytes"] >= 32 * 63 * 20000 * 4, done.stdout
     assert report["judgement"] == "depends" and "an evaluation of all its batches" in report["headline"], report["headline"]
 
 
