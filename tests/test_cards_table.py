@@ -26,6 +26,37 @@ def test_a_table_of_cards_equals_a_run_on_each(fathom, tmp_path, name):
     assert rows[0]["has_kernels"] is False and not rows[0]["fits"] and done.returncode == 1
 
 
+LATE = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+model = torch.nn.Linear(512, 512).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(2):
+    for (rows,) in DataLoader(TensorDataset(torch.zeros(6400, 512)), batch_size=64):
+        model(rows.cuda()).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.eval()
+    with torch.no_grad():
+        model(torch.zeros(4 << 20, 512, device="cuda"))
+    model.train()
+"""
+
+
+def test_an_evaluation_counts_on_each_card(fathom, tmp_path):
+    """Its 16 GiB come after the first steps."""
+    path, script, on = tmp_path / "cards.json", tmp_path / "train.py", {"FATHOM_WHOLE_RUN": "on"}
+    script.write_text(LATE)
+    done = fathom.command("run", "--gpu", "t4,rtx3090", "--json", path, "--", PYTHON, script, env=on, timeout=300)
+    rows = json.loads(path.read_text())["rows"]
+    for card, row in zip(("t4", "rtx3090"), rows, strict=True):
+        alone, _ = fathom(PYTHON, script, flags=("--gpu", card), env=on)
+        assert (row["verdict"], row["headline"]) == (alone["verdict"], alone["headline"]), done.stderr
+    assert [row["verdict"] for row in rows] == ["does_not_fit", "fits"] and done.returncode == 1
+    done = fathom.command("run", "--gpu", "t4,rtx3090", "--", PYTHON, script, env=on, timeout=300)
+    assert "ran out in evaluation, after step" in done.stdout and "whole    shortened training" in done.stdout, done.stdout
+
+
 def test_cards_as_text_and_what_goes_with_one_card_alone(fathom):
     words = ("--", PYTHON, "-c", "import torch; torch.empty(20 << 30, dtype=torch.uint8, device='cuda')")
     done = fathom.command("run", "--gpus", "t4,rtx3090", *words)

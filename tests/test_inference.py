@@ -179,3 +179,21 @@ for number in range(50):
     assert {"inference", "forward", "backward", "optimizer"} <= phases(report)
 
 
+def test_answers_that_stay_on_the_card_are_not_said_to_fit(fathom, tmp_path):
+    script = tmp_path / "answers.py"
+    script.write_text("""
+import torch
+model = torch.nn.Linear(1024, 1024).cuda()
+answers = []
+with torch.no_grad():
+    for number in range(4000):
+        answers.append(model(torch.randn(256, 1024, device="cuda")))
+""")
+    report, done = fathom(PYTHON, script, flags=("--gpu", "rtx3090", "--memory", "2GiB"))
+    assert report["judgement"] == "depends" and "every step keeps 1.0 MiB more" in report["headline"], done.stdout
+
+
+def test_inference_has_no_phases_of_a_training_to_miss(fathom):
+    report, done = fathom.script("inference", "evaluation", env={"FATHOM_WHOLE_RUN": "on"})
+    assert report["whole"]["unseen"] == [] and "after training" not in done.stdout, done.stdout
+    assert "not seen: what the script does after these calls" in " ".join(done.stdout.split()), done.stdout

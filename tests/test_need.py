@@ -155,6 +155,27 @@ def test_what_does_not_fit_says_what_it_would_need(fathom):
     assert "beyond" not in report and re.match(r"DOES NOT FIT  NVIDIA GeForce RTX 3090 with .* ran out of memory", head(report))
 
 
+# Goes by what there is, and is wrong about it on this card alone.
+MISCOUNTS = """
+import torch
+layer = torch.nn.Linear(1024, 1024).cuda()
+total = torch.cuda.mem_get_info()[1]
+cache = torch.empty(int(total * 0.999) if 20 << 30 < total < 30 << 30 else 1 << 30, dtype=torch.uint8, device="cuda")
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+for _ in range(3):
+    layer(torch.randn(1024, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_what_goes_through_on_a_smaller_gpu_is_not_said_to_need_more(fathom):
+    report, done = fathom.code(MISCOUNTS, env=ON)
+    need = report["beyond"]["need"]
+    assert report["verdict"] == "does_not_fit" and need["known"] == "run" and need["bytes"] < 2 * GIB, done.stdout
+    assert re.search(r"ran out of memory in .*; on a GPU of 1\.\d\d GiB it goes through$", head(report)), head(report)
+
+
 CATCHES = """
 import torch
 for _ in range(3):

@@ -389,7 +389,78 @@ def test_an_evaluation_that_keeps_every_batch_is_not_said_to_fit(fathom, tmp_pat
     report, done = fathom(*words, flags=("--gpu", "rtx3090", "--memory", "500MiB"), env=ON)
     each = 64 * 512 * 4
     assert report["whole"]["unseen_bytes"] == (2000 - 4) * each, done.stdout
-    assert report["judgement"] == "depends" and "would take 249.5 MiB more" in report["headline"], report["headline"]
+    assert report["judgement"] == "depends" and "would take at least 249.5 MiB more" in report["headline"], report["headline"]
+
+
+# As many trainings have it: gradients are off for the call of the model alone, and what is kept is joined in the end.
+SWITCHES = START + EPOCHS + """
+    model.eval()
+    answers = []
+    for (rows,) in DataLoader(TensorDataset(torch.zeros(2000 * 64, 512)), batch_size=64):
+        with torch.no_grad():
+            answers.append(model(rows.cuda()))
+    answers = torch.cat(answers)
+"""
+
+
+def test_what_runs_nothing_backward_is_an_evaluation(fathom, tmp_path):
+    words = written(tmp_path, SWITCHES)
+    each = 64 * 512 * 4
+    report, done = fathom(*words, flags=("--gpu", "rtx3090", "--memory", "700MiB"), env=ON)
+    training, evaluation = report["whole"]["batches"][:2]
+    assert (training["is_evaluation"], evaluation["is_evaluation"], evaluation["grows_bytes"]) == (False, True, each), done.stdout
+    # All that is kept would fit, and twice as much would not: it does not, run to its end.
+    assert report["judgement"] == "depends" and "at least" in report["headline"], report["headline"]
+    complete, _ = fathom(*words, flags=("--gpu", "rtx3090", "--memory", "700MiB", "--steps", "0"), cwd=tmp_path)
+    assert complete["verdict"] == "does_not_fit"
+
+
+# The trainer's own way: without `eval_accumulation_steps` all that the model says of the evaluation's rows stays on the card.
+PREDICTS = TRAINER.replace("prediction_loss_only=True,", "").replace(
+    "train_dataset=Tokens(),", "compute_metrics=lambda all: {'number': len(all.predictions)}, train_dataset=Tokens(),"
+)
+
+
+def test_predictions_that_a_trainer_keeps_are_counted(fathom, tmp_path):
+    words = written(tmp_path, PREDICTS.replace("return 240", "return 24000"))
+    report, done = fathom(*words, flags=("--gpu", "rtx3090"), env=ON, cwd=tmp_path, timeout=300)
+    evaluation = next(row for row in report["whole"]["batches"] if row["is_evaluation"])
+    # Losses come and go beside the scores of 32 texts.
+    assert evaluation["grows_bytes"] >= 32 * 63 * 20000 * 4, done.stdout
+    assert report["judgement"] == "depends" and "an evaluation of all its batches" in report["headline"], report["headline"]
+
+
+# A list that nobody empties: the first steps say nothing of the last ones.
+KEEPS_EACH = START + """
+loader = DataLoader(TensorDataset(torch.zeros(3000 * 64, 512)), batch_size=64)
+kept = []
+for (rows,) in loader:
+    train(rows)
+    kept.append(torch.zeros(1 << 20, dtype=torch.uint8, device="cuda"))
+"""
+# What is kept of each step is a number, or only of the last steps.
+KEEPS_NUMBERS = KEEPS_EACH.replace("torch.zeros(1 << 20, dtype=torch.uint8", "torch.zeros(1")
+KEEPS_SOME = KEEPS_EACH.replace("kept = []", "from collections import deque\nkept = deque(maxlen=20)")
+
+
+def test_a_training_that_keeps_something_of_each_step_is_not_said_to_fit(fathom, tmp_path):
+    words, flags = written(tmp_path, KEEPS_EACH), ("--gpu", "rtx3090", "--memory", "2GiB")
+    report, done = fathom(*words, flags=flags, env=ON)
+    assert (report["judgement"], report["verdict"]) == ("depends", "fits_if"), done.stdout
+    assert report["growth_bytes_per_step"] == 1 << 20
+    full = report["full_after_steps"]
+    assert f"; every step keeps 1.0 MiB more: full after {full:,} steps" in report["headline"], report["headline"]
+    complete, _ = fathom(*words, flags=(*flags, "--steps", "0", "--record", "off"), cwd=tmp_path)
+    assert complete["verdict"] == "does_not_fit" and abs(complete["out_of_memory"]["step"] - full) <= full // 50
+    # Without a GPU it is said too, and with `--strict` it is no success.
+    assert "; every step keeps 1.0 MiB more" in fathom(*words, env=ON)[0]["headline"]
+    assert fathom(*words, flags=(*flags, "--strict"), env=ON)[1].returncode == 1
+
+
+@pytest.mark.parametrize("code", [KEEPS_NUMBERS, KEEPS_SOME], ids=["numbers", "the last"])
+def test_what_does_not_fill_the_card_is_no_growth(fathom, tmp_path, code):
+    report, _ = fathom(*written(tmp_path, code), flags=("--gpu", "rtx3090", "--memory", "2GiB"), env=ON)
+    assert report["judgement"] == "fits" and "keeps" not in report["headline"], report["headline"]
 
 
 def test_what_saw_all_of_it_is_not_run_again(fathom, tmp_path):

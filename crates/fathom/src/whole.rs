@@ -13,8 +13,10 @@ use study::{BatchOrder, Run, Verdict, Whole, WholeCame};
 use crate::bound;
 use crate::need::Again;
 use crate::outcome;
+use crate::runner::{OnPhantom, Wanted};
 use crate::session;
 use crate::settings::Settings;
+use crate::warm::Job;
 
 /// Steps after which enough was seen: validations every 50 and every 100 steps are among them.
 const STEPS: u64 = 110;
@@ -120,21 +122,7 @@ pub(crate) fn see(again: &mut Again, run: &mut Run, plain: &Path) -> Result<Opti
     if session::ending().is_some() {
         return Ok(None);
     }
-    let came = came(&folder, &short);
-    let mut whole = Whole::of(run, &short, came);
-    whole.orders = orders;
-    (whole.batches, whole.refused) = outcome::iterated(&folder);
-    let needs_more = || {
-        let taken =
-            |run: &Run| run.peak.as_ref().map(|peak| (peak.device_bytes, peak.allocated.bytes));
-        let (of_short, of_plain) = (taken(&short), taken(run));
-        of_short.zip(of_plain).is_some_and(|(short, plain)| plain.0 < short.0 || plain.1 < short.1)
-    };
-    whole.is_reported = match whole.came {
-        WholeCame::Through => needs_more(),
-        WholeCame::RanOut => true,
-        WholeCame::Failed(_) | WholeCame::NotRun(_) => false,
-    };
+    let whole = Whole { orders, ..beside(run, (&short, &folder)) };
     let went = matches!(whole.came, WholeCame::Through);
     if went && bound::is_open(&short, again.settings()) {
         let same = form.as_long_as(&short);
@@ -155,6 +143,76 @@ pub(crate) fn see(again: &mut Again, run: &mut Run, plain: &Path) -> Result<Opti
     short.judge_by_budget();
     *run = short;
     Ok(Some(folder))
+}
+
+/// What a shortened training, whose files lie in the folder, shows beside the plain run.
+fn beside(run: &Run, (short, folder): (&Run, &Path)) -> Whole {
+    let came = came(folder, short);
+    let mut whole = Whole::of(run, short, came);
+    (whole.batches, whole.refused) = outcome::iterated(folder);
+    let needs_more = || {
+        let taken =
+            |run: &Run| run.peak.as_ref().map(|peak| (peak.device_bytes, peak.allocated.bytes));
+        let (of_short, of_plain) = (taken(short), taken(run));
+        of_short.zip(of_plain).is_some_and(|(short, plain)| plain.0 < short.0 || plain.1 < short.1)
+    };
+    whole.is_reported = match whole.came {
+        WholeCame::Through => needs_more(),
+        WholeCame::RanOut => true,
+        WholeCame::Failed(_) | WholeCame::NotRun(_) => false,
+    };
+    whole
+}
+
+/// The same for a plain run on each of several cards. On the largest of those where it went through, the training is
+/// shortened; if that needs more, it is shortened on all of them, and takes the plain runs' places.
+pub(crate) fn see_on_each(
+    runner: &mut OnPhantom,
+    settings: &Settings,
+    runs: &mut [(Job, Run)],
+) -> Result<()> {
+    let memory = |run: &Run| run.card.as_ref().map_or(0, |card| card.memory_bytes);
+    let (of_cards, wanted) = (0..runs.len(), |index: &usize| is_wanted(&runs[*index].1, settings));
+    let mut wanted: Vec<usize> = of_cards.filter(wanted).collect();
+    wanted.sort_by_key(|index| std::cmp::Reverse(memory(&runs[*index].1)));
+    let Some((&first, others)) = wanted.split_first() else { return Ok(()) };
+    let Some(pace) = outcome::pace(&runs[first].0.folder) else { return Ok(()) };
+    let form = ShortForm::of(pace, runs[first].1.wall_seconds);
+    let short = see_on(runner, &form, (&[first], &mut *runs))?;
+    let reported = short.is_some_and(|whole| whole.is_reported);
+    if reported && session::ending().is_none() {
+        see_on(runner, &form.up_to_peak(&runs[first].1), (others, runs))?;
+    }
+    Ok(())
+}
+
+/// Shortens the training on some of the cards; what the last of them shows is given.
+fn see_on(
+    runner: &mut OnPhantom,
+    form: &ShortForm,
+    (indices, runs): (&[usize], &mut [(Job, Run)]),
+) -> Result<Option<Whole>> {
+    let short = |index: &usize| Wanted {
+        short: Some(form.clone()),
+        ..runner.recorded(runs[*index].1.card.clone())
+    };
+    let wanted: Vec<Wanted> = indices.iter().map(short).collect();
+    runner.say("running a shortened training".to_owned());
+    runner.expect(wanted.len());
+    let mut last = None;
+    for (index, (job, mut short)) in indices.iter().zip(runner.run_each(wanted)?) {
+        let plain = &mut runs[*index].1;
+        let whole = beside(plain, (&short, &job.folder));
+        last = Some(whole.clone());
+        if whole.is_reported {
+            (short.budget_bytes, short.whole) = (plain.budget_bytes, Some(whole));
+            short.judge_by_budget();
+            runs[*index] = (job, short);
+        } else {
+            plain.whole = Some(whole);
+        }
+    }
+    Ok(last)
 }
 
 /// Orders of batches that are tried.

@@ -35,6 +35,7 @@ export interface Report extends Body {
   ranks?: Rank[];
   deferred_frees?: Deferred;
   whole?: Whole;
+  full_after_steps?: number;
   next: string[];
   warnings: string[];
   notes: string[];

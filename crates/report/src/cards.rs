@@ -1,12 +1,14 @@
 //! One command on several cards: a row each.
 
+use anstyle::Style;
 use serde::Serialize;
 use study::{Judgement, Run};
 
 use crate::bytes;
 use crate::lines::Lines;
 use crate::reader::Reader;
-use crate::verdict::{headline, word};
+use crate::verdict::{headline, later, when_of, word};
+use crate::whole;
 
 /// A card and what came of the run on it.
 #[derive(Clone, Debug)]
@@ -47,10 +49,11 @@ impl OnCard {
             Judgement::DoesNotFit => {
                 let out_of_memory = self.run.out_of_memory.as_ref();
                 out_of_memory.map_or(String::new(), |refusal| {
-                    format!("ran out{}", crate::moment::when(&refusal.phase, refusal.step))
+                    format!("ran out{}", when_of(&self.run)(&refusal.phase, refusal.step))
                 })
             }
             Judgement::ScriptFailed => self.run.failure.clone().unwrap_or_default(),
+            Judgement::Depends if self.run.decisions.is_empty() => later(&self.run),
             Judgement::Depends => "on values that are not known".to_owned(),
             _ => String::new(),
         }
@@ -83,6 +86,9 @@ pub fn terminal(rows: &[OnCard], reader: Reader) -> String {
         let (name, memory, needs) = (row.name(), bytes::text(row.memory_bytes()), row.needs());
         let start = format!("{name:<width$}  {memory:>11}  {needs:>18}  ");
         lines.row(&start, style, verdict, &format!("  {}", row.remark()));
+    }
+    if let Some(row) = rows.iter().max_by_key(|row| (row.run.whole.is_some(), row.memory_bytes())) {
+        lines.section(Style::new(), "whole", whole::rows(&row.run, false));
     }
     lines.text()
 }

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use gpus::Card;
-use study::{Judgement, RestsOn, Run, Unfinished, Verdict, memory_text};
+use study::{Judgement, NeedKnown, RestsOn, Run, Unfinished, Verdict, memory_text};
 
 use crate::assumed::condition;
 use crate::baseline;
@@ -10,6 +10,7 @@ use crate::bytes;
 use crate::lines::{Lines, visible};
 use crate::moment::when;
 use crate::reader::Reader;
+use crate::sections::columns::count;
 use crate::whole::when_short;
 
 /// The verdict as one line of plain text: `FITS  …`.
@@ -134,14 +135,40 @@ fn went_through(run: &Run) -> String {
         (None, Some(budget)) => format!("needs {needs}, the budget is {}", bytes::text(budget)),
         (None, None) => needs,
     };
-    answer + &unseen(run)
+    match later(run) {
+        later if later.is_empty() => answer,
+        later => format!("{answer}; {later}"),
+    }
+}
+
+/// What depends on steps and batches that were not run.
+pub(crate) fn later(run: &Run) -> String {
+    let parts = [unseen(run), grows(run)].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// What every step leaves behind, and how long there is room for it.
+fn grows(run: &Run) -> String {
+    let more = bytes::text(run.grows_bytes());
+    match run.full_after() {
+        Some(steps) => {
+            format!("every step keeps {more} more: full after {} steps", count(steps))
+        }
+        None if run.card.is_none() && run.budget_bytes.is_none() && run.grows_much() => {
+            format!("every step keeps {more} more")
+        }
+        None => String::new(),
+    }
 }
 
 /// What an evaluation would take besides, of which only a few batches were run.
 fn unseen(run: &Run) -> String {
     match run.unseen_bytes() {
         0 => String::new(),
-        more => format!("; an evaluation of all its batches would take {} more", bytes::text(more)),
+        more => format!(
+            "an evaluation of all its batches would take at least {} more",
+            bytes::text(more)
+        ),
     }
 }
 
@@ -180,7 +207,7 @@ fn unfinished(run: &Run) -> String {
 }
 
 /// How a moment of it is named.
-fn when_of(run: &Run) -> fn(&str, u64) -> String {
+pub(crate) fn when_of(run: &Run) -> fn(&str, u64) -> String {
     let is_short = run.whole.as_ref().is_some_and(|whole| whole.is_reported);
     if is_short { when_short } else { when }
 }
@@ -197,6 +224,16 @@ fn does_not_fit(run: &Run) -> String {
         .map_or(String::new(), |refusal| when_of(run)(&refusal.phase, refusal.step));
     let need = run.beyond.as_ref().and_then(|beyond| beyond.need);
     match (need.zip(run.card.as_ref()), card) {
+        // It takes by what there is, or was unlucky with how its memory lay: more room is not what it needs.
+        (Some((need, of)), Some((name, memory))) if need.bytes <= of.available_bytes() => {
+            let smaller = match need.known {
+                NeedKnown::Run | NeedKnown::Enough => {
+                    format!("; on a GPU of {} it goes through", bytes::text(need.bytes))
+                }
+                NeedKnown::Replay | NeedKnown::Taken => String::new(),
+            };
+            format!("{name} with {memory} ran out of memory{ran_out}{smaller}")
+        }
         (Some((need, of)), Some((name, memory))) => {
             let needs = bytes::with_error(need.bytes, run.error_of(need.bytes));
             let more = bytes::text(need.bytes.saturating_sub(of.available_bytes()));

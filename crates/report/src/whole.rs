@@ -84,6 +84,9 @@ fn steps(count: u64) -> String {
 /// What is not part of the answer.
 fn unseen(whole: &Whole) -> Option<String> {
     let is_known = matches!(whole.came, WholeCame::Through | WholeCame::RanOut);
+    if whole.is_inference() && !whole.has_ended {
+        return Some("not seen: what the script does after these calls".to_owned());
+    }
     let names: Vec<String> = whole.unseen().into_iter().map(words).collect();
     match (names.is_empty(), is_known) {
         (true, _) => None,

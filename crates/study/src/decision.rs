@@ -1,6 +1,7 @@
 //! Decisions of a script on values that nobody knows, and what a verdict over them rests on.
 
-use crate::run::{Fit, Run, Verdict};
+use crate::judgement::Judgement;
+use crate::run::{Fit, Run};
 
 /// A size or a branch that depends on values which the phantom does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,12 +97,11 @@ impl Run {
         }
     }
 
-    /// The verdict's name, as in JSON: what fits with what was assumed alone has another.
+    /// The verdict's name, as in JSON: what fits with what was assumed, or with what was seen alone, has another.
     pub fn verdict_name(&self) -> &'static str {
-        let is_assumed = matches!(self.rests_on(), RestsOn::Little | RestsOn::Assumption);
-        match self.verdict {
-            Verdict::Fits if is_assumed => "fits_if",
-            verdict => verdict.name(),
+        match self.judgement() {
+            Judgement::Depends => "fits_if",
+            _ => self.verdict.name(),
         }
     }
 

@@ -59,7 +59,7 @@ impl Run {
         let rests_on_more = matches!(self.rests_on(), RestsOn::Little | RestsOn::Assumption);
         match self.verdict {
             Verdict::Fits if self.peak.is_none() => Judgement::NotMeasured,
-            Verdict::Fits if rests_on_more || self.is_of_unseen() => Judgement::Depends,
+            Verdict::Fits if rests_on_more || self.is_of_later() => Judgement::Depends,
             Verdict::Fits => match self.room_bytes() {
                 None => Judgement::Needs,
                 Some(room) if room < self.most_bytes() => Judgement::Tight,
@@ -73,10 +73,17 @@ impl Run {
         }
     }
 
-    /// Whether batches that were left out of an evaluation would decide.
+    /// Whether what was not run would decide: later steps, of which each leaves something behind, or batches that were
+    /// left out of an evaluation.
+    fn is_of_later(&self) -> bool {
+        self.full_after().is_some() || self.is_of_unseen()
+    }
+
+    /// Whether batches that were left out of an evaluation would decide. What is kept of each is often joined in the end,
+    /// which takes as much again.
     fn is_of_unseen(&self) -> bool {
         let need = self.needed().map_or(0, |need| need.bytes);
-        self.room_bytes().is_some_and(|room| room < need + self.unseen_bytes() && need <= room)
+        self.room_bytes().is_some_and(|room| room < need + 2 * self.unseen_bytes() && need <= room)
     }
 
     /// What a part of the training that was left out would take besides.
@@ -86,7 +93,7 @@ impl Run {
     }
 
     /// Memory that the run may have: what the card leaves to it, or its budget, whichever is less.
-    fn room_bytes(&self) -> Option<u64> {
+    pub(crate) fn room_bytes(&self) -> Option<u64> {
         let card = self.card.as_ref().map(gpus::Card::available_bytes);
         card.into_iter().chain(self.budget_bytes).min()
     }

@@ -10,6 +10,7 @@
 //! - `run`, `ranks`, `workspaces`: what is known of a run; `decision`: what its verdict rests on;
 //! - [`need`]: the smallest card on which a run goes through; `beyond`: a run that does not fit, without a limit;
 //! - `whole`: what a training does after its first steps;
+//! - `growing`: how long memory lasts that grows with every step;
 //! - `judgement`: what is said of it all, with its margin.
 
 mod agreement;
@@ -17,6 +18,7 @@ mod beyond;
 mod card_size;
 mod decision;
 pub mod fragments;
+mod growing;
 mod judgement;
 mod names;
 pub mod need;

@@ -117,7 +117,8 @@ impl Bracket {
     /// A replay's answer and 2 % less; without one, what parts the range in three.
     fn next(&mut self) -> [u64; 2] {
         let third = (self.enough - self.too_little) / 3;
-        match self.hint.take() {
+        // The other run of the last round may have shown that it is too little.
+        match self.hint.take().filter(|hint| self.too_little < *hint) {
             Some(hint) => [hint, (hint - hint / FINE).max(self.too_little)],
             None => [self.enough - third, self.too_little + third],
         }
@@ -182,6 +183,23 @@ mod tests {
         let (need, _) = found((17_000 * MIB, 17_800 * MIB), 5700 * MIB, floor);
         assert!((5700 * MIB..=5900 * MIB).contains(&need.bytes), "{need:?}");
         assert_eq!(need.known, NeedKnown::Run);
+    }
+
+    #[test]
+    fn no_size_is_tried_that_was_too_little() {
+        let mut too_little = 0;
+        let run = |sizes: [u64; 2]| {
+            assert!(sizes.iter().all(|size| too_little < *size), "{sizes:?} after {too_little}");
+            let tried = |size: u64| match 720 * MIB <= size {
+                true => Tried::Went { floor: (size < 1_000 * MIB).then_some(407 * MIB) },
+                false => Tried::RanOut,
+            };
+            let failed = sizes.into_iter().filter(|size| tried(*size) == Tried::RanOut);
+            too_little = failed.fold(too_little, u64::max);
+            Ok::<_, Infallible>(sizes.map(tried))
+        };
+        let Ok(need) = search(357 * MIB, 2_900 * MIB, run);
+        assert!((720 * MIB..760 * MIB).contains(&need.bytes), "{need:?}");
     }
 
     #[test]

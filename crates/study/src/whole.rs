@@ -141,9 +141,15 @@ impl Whole {
         Whole { came, steps: short.steps, has_ended, phases, ..Whole::default() }
     }
 
-    /// Phases that may come and that neither run came to; none after the script's own end.
+    /// Whether it is inference and no training.
+    pub fn is_inference(&self) -> bool {
+        let is = |phase: Phase| self.phases.iter().any(|row| row.phase == phase);
+        is(Phase::Inference) && !is(Phase::Backward)
+    }
+
+    /// Phases of a training that may come and that neither run came to; none after the script's own end.
     pub fn unseen(&self) -> Vec<Phase> {
-        if self.has_ended {
+        if self.has_ended || self.is_inference() {
             return Vec::new();
         }
         let is_unseen = |phase: &Phase| self.phases.iter().all(|row| row.phase != *phase);

@@ -11,6 +11,7 @@ use crate::progress::Progress;
 use crate::runner::OnPhantom;
 use crate::screen;
 use crate::settings::{Settings, Typed};
+use crate::whole;
 
 /// The word for the whole catalogue.
 const ALL: &str = "all";
@@ -33,9 +34,13 @@ pub(super) fn run(arguments: &RunArguments, names: &[&str]) -> Result<u8> {
     let settings = Settings { card: None, ..settings };
     let progress = Progress::new(arguments.quiet);
     let command = &arguments.command;
-    let mut runner = OnPhantom::new(command, Vec::new(), cards.clone(), settings, true, progress)?;
-    let runs = runner.run_on(&cards)?;
-    let rows: Vec<OnCard> = runs.into_iter().map(|run| OnCard { run }).collect();
+    let mut runner =
+        OnPhantom::new(command, Vec::new(), cards.clone(), settings.clone(), true, progress)?;
+    let wanted = cards.iter().map(|card| runner.recorded(Some(card.clone()))).collect();
+    runner.expect(cards.len());
+    let mut runs = runner.run_each(wanted)?;
+    whole::see_on_each(&mut runner, &settings, &mut runs)?;
+    let rows: Vec<OnCard> = runs.into_iter().map(|(_, run)| OnCard { run }).collect();
     if outputs.json(arguments.json.as_deref(), || cards::json(&rows)) {
         outputs.print(&cards::terminal(&rows, screen::reader()));
     }

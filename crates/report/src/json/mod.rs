@@ -87,6 +87,9 @@ struct Report<'a> {
     /// What a shortened training showed.
     #[serde(skip_serializing_if = "Option::is_none")]
     whole: Option<JsonWhole<'a>>,
+    /// Steps after which memory that grows with each fills the room there is, if a training may have so many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    full_after_steps: Option<u64>,
     /// Commands that go on from here.
     next: &'a [String],
     /// Why the verdict does not say all.
@@ -131,6 +134,7 @@ pub fn json(run: &Run) -> String {
         ranks: ranks.unwrap_or_default(),
         deferred_frees: run.deferred().as_ref().map(Deferred::of),
         whole: JsonWhole::of(run),
+        full_after_steps: run.full_after(),
         next: &run.next,
         warnings: &run.warnings,
         notes: &run.notes,

@@ -33,6 +33,7 @@ def followed_by(watch):
     """Steps are counted from here on."""
     if ending is not None:
         watch.ending = ending
+        loaders.passes_of = watch.passes
 
 
 def facts():

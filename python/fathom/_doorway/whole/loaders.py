@@ -25,7 +25,7 @@ LOADERS = border.Party("data loaders may not be shortened")
 # Batches of a loader whose sizes are looked at before it gives the first, and the seconds that this may take.
 LOOKED_AT, SECONDS = 32, 3.0
 
-# Batches of a pass without gradients: enough to see whether each leaves something behind.
+# Batches of a pass without gradients, or before anything is run backward: enough to see whether each leaves something behind.
 EVALUATED = 4
 
 
@@ -49,14 +49,19 @@ class Known:
 class Pass:
     """One iteration over a loader."""
 
-    def __init__(self, known):
+    def __init__(self, known, backward_passes):
         self.known = known
+        self.backward_passes = backward_passes  # the script's own count, in a list
+        self.before = backward_passes[0]
         self.given = 0
         self.memory = []  # allocated before each batch
         self.is_over = False
 
+    def trains(self):
+        return self.before < self.backward_passes[0]
+
     def note_memory(self):
-        if torch.cuda.is_initialized():
+        if not self.trains() and torch.cuda.is_initialized():
             self.memory.append(allocated())
 
     def end(self):
@@ -64,6 +69,8 @@ class Pass:
             return
         self.is_over = True
         self.known.passes += 1
+        # Gradients may be switched off for each batch alone: what matters is that nothing was run backward.
+        self.known.is_evaluation |= self.given > 0 and not self.trains()
         if self.known.is_evaluation:
             self.note_memory()
             # The first batch also makes what the next ones use again.
@@ -96,6 +103,7 @@ class Loaders:
         self.passes = weakref.WeakKeyDictionary()  # by iterator
         self.all = []  # what is known outlives its loader
         self.seconds = SECONDS
+        self.passes_of = [0]  # backward passes of the script so far, first in the list
 
     def install(self):
         LOADERS.instead(DataLoader, "__len__", self.length)
@@ -118,14 +126,18 @@ class Loaders:
         return max((known.passes for known in training), default=None)
 
     def length(self, theirs):
-        return lambda loader: min(theirs(loader), self.batches)
+        def call(loader):
+            known = self.known.get(loader)
+            return min(theirs(loader), EVALUATED if known is not None and known.is_evaluation else self.batches)
+
+        return call
 
     def iterate(self, theirs):
         def call(loader):
             known = self.known.get(loader) or LOADERS.contain("a look at a loader", self.look_at, loader)
             iterator = theirs(loader)
             if known is not None:
-                self.passes[iterator] = Pass(known)
+                self.passes[iterator] = Pass(known, self.passes_of)
             return iterator
 
         return call
@@ -163,13 +175,12 @@ class Loaders:
             if now is None:
                 return theirs(iterator)
             known = now.known
-            known.is_evaluation = not torch.is_grad_enabled()
-            limit = min(EVALUATED, self.batches) if known.is_evaluation else self.batches
+            known.is_evaluation = not torch.is_grad_enabled() or (known.is_evaluation and not now.trains())
+            limit = self.limit(now)
             if now.given >= limit:
                 now.end()
                 raise border.of_script(StopIteration())
-            if known.is_evaluation:
-                now.note_memory()
+            now.note_memory()
             batch = self.largest(now, limit)
             if batch is None:
                 try:
@@ -186,6 +197,12 @@ class Loaders:
             return batch
 
         return call
+
+    def limit(self, now):
+        """Batches of this pass. Two steps may show a training; what an evaluation keeps of each batch takes more."""
+        if not torch.is_grad_enabled():
+            return EVALUATED
+        return self.batches if now.trains() else max(EVALUATED, self.batches)
 
     def largest(self, now, limit):
         """For the last place of a pass that would not come to it by itself."""
