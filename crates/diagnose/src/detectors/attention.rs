@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::phrases::{modules, place, tensor};
 use crate::remedies::remedies;
 use crate::roles::Role;
-use crate::scene::{Claims, Scene, Thing};
+use crate::scene::{Claims, Scene, Thing, sum};
 
 /// A module, and of its matrices rows, columns and elements: scores, masks, dropout and gradients share them.
 type Matrix<'a> = (&'a str, u64, u64, u64);
@@ -55,6 +55,27 @@ fn is_probabilities(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
     is_softmax
         && thing.is_of_a_pass()
         && (is_multiplied || (is_attention(scene, module) && HEADS < rows.min(columns)))
+}
+
+/// Bytes of products of queries and keys, at a peak before their softmax: no finding, and not nothing either.
+pub(crate) fn scores(scene: &Scene<'_>) -> u64 {
+    let all = scene.things.iter().filter(|thing| is_scores(scene, thing));
+    sum(all.map(|thing| thing.tensor.block))
+}
+
+/// As many columns as rows, where what is multiplied has others.
+fn is_scores(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
+    let Some((module, rows, columns, _)) = matrix(thing) else { return false };
+    let is_factor = |other: &Thing<'_>| {
+        let sizes = matrix(other);
+        sizes.is_some_and(|(own, high, wide, _)| own == module && high == rows && wide != columns)
+    };
+    thing.made_by() == Role::Linear
+        && thing.is_of_a_pass()
+        && rows == columns
+        && HEADS < rows
+        && is_attention(scene, module)
+        && scene.things.iter().any(is_factor)
 }
 
 /// Does its class or its name say so?

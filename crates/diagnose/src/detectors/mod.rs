@@ -6,7 +6,7 @@ use crate::finding::Finding;
 use crate::remedies;
 use crate::scene::{Claims, Scene};
 
-mod attention;
+pub(crate) mod attention;
 mod broadcast;
 mod buckets;
 mod buffers;

@@ -19,6 +19,11 @@ const IN_A_COPY: &str =
 const INSIDE: &str =
     "Measured with this change applied by Fathom inside the process, the code as it is.";
 
+const AS_TYPED: &str = "Measured with exactly this command.";
+
+/// How far a setting of the script's changes results, nobody here knows.
+pub(super) const YOURS: &str = "yours to judge";
+
 /// `checkpoint + amp-bf16`, `batch_size 32`
 pub(super) fn name(levers: &[Lever]) -> String {
     let one = |lever: &Lever| match lever {
@@ -32,12 +37,14 @@ pub(super) fn name(levers: &[Lever]) -> String {
 
 /// The plan with its text, and the peaks that were measured with it.
 pub(super) fn of(lab: &Lab, plan: &Plan, before: &Peaks) -> Change {
+    let whole = |edit: Edit| {
+        let applied = if edit.text.is_empty() { AS_TYPED } else { IN_A_COPY };
+        (edit, applied, Vec::new())
+    };
     let (edit, applied, in_the_way) = match &plan.written {
-        Some(Written::Patch { patch, .. }) => {
-            (of_patch(lab, &plan.levers, patch), IN_A_COPY, Vec::new())
-        }
+        Some(Written::Patch { patch, .. }) => whole(of_patch(lab, &plan.levers, patch)),
         written => match only_settings(lab, &plan.levers) {
-            Some(edit) => (edit, IN_A_COPY, Vec::new()),
+            Some(edit) => whole(edit),
             None => (by_hand(lab, plan), INSIDE, why_not(written.as_ref())),
         },
     };
