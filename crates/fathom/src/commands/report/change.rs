@@ -72,11 +72,11 @@ fn only_settings(lab: &Lab, levers: &[Lever]) -> Option<Edit> {
 }
 
 fn values(levers: &[Lever]) -> Vec<(&str, &str)> {
-    let value = |lever| match lever {
-        &Lever::Knob { ref name, ref value } => Some((name.as_str(), value.as_str())),
+    let knobs = levers.iter().filter_map(|lever| match lever {
+        Lever::Knob { name, value } => Some((name.as_str(), value.as_str())),
         _ => None,
-    };
-    levers.iter().filter_map(value).collect()
+    });
+    knobs.collect()
 }
 
 /// The diff of a plan, with its settings.
