@@ -27,7 +27,8 @@ model = torch.nn.Sequential(*(Block(width) for _ in range(4))).to("cuda")
 optimizer = torch.optim.AdamW(model.parameters())
 for step in range(10):
     x = torch.randn(batch * 2 * groups, width, device="cuda")
-    model(x).square().mean().backward()
+    loss = model(x).square().mean()
+    loss.backward()
     optimizer.step()
     optimizer.zero_grad()
 """
@@ -62,7 +63,7 @@ COMMAND = (PYTHON, "train.py", "--config", "small.yaml")
 def written(warm, folder):
     """The finished process, the text and the JSON of a document about a GPU that is too small."""
     flags = ("--memory", "570MiB,16GB", "-o", "MEMORY.md", "--compare", f"{PYTHON} train.py --config small.yaml")
-    done = warm.command("report", *flags, "--", *COMMAND, cwd=folder)
+    done = warm.command("report", *flags, "--", *COMMAND, cwd=folder, timeout=400)
     assert done.returncode == 0, done.stderr
     return done, (folder / "MEMORY.md").read_text(), json.loads((folder / "MEMORY.json").read_text())
 
@@ -153,7 +154,7 @@ def test_the_change_is_what_it_says_when_it_is_applied(cold, folder, written):
     words = shlex.split(change["edit"]["command"]) or [str(word) for word in COMMAND]
     variables = dict(word.split("=", 1) for word in itertools.takewhile(lambda word: "=" in word, words))
     try:
-        report, done = cold(*words[len(variables) :], flags=("--memory", "570MiB"), cwd=folder, env=environment(variables))
+        report, done = cold(*words[len(variables) :], flags=("--memory", "570MiB"), cwd=folder, env=variables)
         assert report["verdict"] == "fits", done.stderr
         assert report["peak"]["allocated_bytes"] == change["after"]["allocated_bytes"]
         assert report["peak"]["reserved_bytes"] == change["after"]["reserved_bytes"]
@@ -165,7 +166,7 @@ def test_the_change_is_what_it_says_when_it_is_applied(cold, folder, written):
 def test_what_is_a_cause_is_no_alibi(written):
     why = written[2]["why"]
     causes, alibis = {row["id"] for row in why["causes"]}, {row["name"] for row in why["alibis"]}
-    assert "model-state" in causes and not alibis & {"parameters", "gradients", "optimizer state"}
+    assert "inputs" in causes and "inputs" not in alibis
     assert "attention matrices" in alibis
 
 

@@ -3,6 +3,7 @@
 use anatomy::{Anatomy, Part};
 use recording::Category;
 
+use crate::detectors::attention;
 use crate::finding::{Finding, Whole};
 use crate::scene::{Scene, refused, sum};
 
@@ -64,7 +65,7 @@ pub fn suspects(anatomy: &Anatomy, ended_by_memory: bool, told: &[Finding]) -> V
     let mut list = vec![
         suspect("parameters", held(Category::Weights)),
         suspect("inputs", held(Category::Inputs)),
-        suspect("attention matrices", found("attention-matrices")),
+        suspect("attention matrices", found("attention-matrices").max(attention::scores(&scene))),
     ];
     // Where the cache and its holes are a remark of their own, they need no alibi.
     if found("fragmentation") == 0 {

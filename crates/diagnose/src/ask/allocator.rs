@@ -169,3 +169,14 @@ pub(super) fn workspace(question: &Question<'_>) -> Reply {
     );
     question.at_most(space, Label::NumericallyEqual, why)
 }
+
+/// `losses.append(loss)`
+pub(super) fn kept_losses(question: &Question<'_>) -> Reply {
+    let kept = question.of(Category::Activations);
+    let why = format!(
+        "a loss that is kept keeps its graph: after a backward pass that is little, before one it is all that the pass \
+         saves, {} here. `loss.item()` keeps nothing; `fathom run --steps 8` shows whether memory grows",
+        question.share(kept)
+    );
+    Reply::unknown(why)
+}

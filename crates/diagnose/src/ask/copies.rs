@@ -67,3 +67,13 @@ pub(super) fn tied(question: &Question<'_>) -> Reply {
         (_, false) => question.at_most(held - held / matrices as u64, label, why),
     }
 }
+
+/// Blocks with the same weights.
+pub(super) fn shared(question: &Question<'_>) -> Reply {
+    let why = format!(
+        "weights that blocks share are there once, with one gradient and one state; weights are {} now, and activations stay. \
+         How much it brings, `fathom run` measures with the change made",
+        question.share(question.of(Category::Weights))
+    );
+    Reply::unknown(why)
+}

@@ -158,6 +158,10 @@ fn what_only_sounds_like_a_change_is_not_taken_for_it() {
     assert_eq!(of("sliding window attention of 256"), Effect::AtMost(GIB));
     assert_eq!(asked("sliding window attention", &[]).effect, Effect::None);
     assert_eq!(of("use Shampoo optimizer"), Effect::Unknown);
+    assert_eq!(of("share weights between layers"), Effect::Unknown);
+    assert_eq!(of("accumulate losses in a list"), Effect::Unknown);
+    assert_eq!(of("sampled softmax"), Effect::Unknown, "no softmax of attention");
+    assert_eq!(of("a batch four times as large"), Effect::Worse);
     assert_eq!(of("what if batch is 0"), Effect::Unknown);
     assert_eq!(of("will it OOM at step 1000"), Effect::Unknown, "too few steps were seen");
     assert_eq!(of("cut the context to half"), Effect::AtMost(7 * GIB));
@@ -169,6 +173,8 @@ fn what_only_sounds_like_a_change_is_not_taken_for_it() {
 fn a_model_that_is_split_has_its_number_beside_it() {
     // Activations, weights and the optimizer's state, in halves.
     assert_eq!(asked("tensor parallelism 2", &[]).effect, Effect::AtMost(9 * GIB - 9 * GIB / 2));
+    let over_two = asked("split the model over 2 GPUs", &[]).effect;
+    assert_eq!(over_two, asked("tensor parallelism 2", &[]).effect);
     let why = asked("pipeline parallel over 4 gpus", &[]).why;
     assert!(!why.contains("a batch of its own"), "{why}");
 }

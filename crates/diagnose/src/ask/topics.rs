@@ -63,6 +63,7 @@ const TOPICS: &[Topic] = &[
     change("no_grad", gradients::no_grad, &["no grad", "nograd", "inference mode", "set grad enabled", "torch no grad", "grad enabled"]),
     change("eval", gradients::eval, &["model eval", "eval mode", "evaluation mode"]),
     change("clipping", nothing::clipping, &["clip grad*", "gradient clip*", "grad clip*", "clip the gradient*", "clipping"]),
+    change("kept losses", allocator::kept_losses, &["accumul* loss*", "accumul* the loss*", "append* the loss*", "append* loss*", "losses in a list", "loss in a list", "total loss", "running loss", "sum* the loss*", "keep* the loss*"]),
     change("accumulate", gradients::accumulation, &["accumul*", "grad accum*", "micro batch*", "microbatch*"]),
     change("another norm", nothing::other_norm, &["group norm*", "groupnorm*", "layer norm*", "layernorm*", "rms norm*", "rmsnorm*", "instance norm*", "instancenorm*"]),
     change("batch norm", nothing::batch_norm, &["batch norm*", "batchnorm*", "sync bn", "syncbatchnorm"]),
@@ -94,10 +95,11 @@ const TOPICS: &[Topic] = &[
     change("ZeRO-2", parallel::zero_two, &["zero 2", "zero2", "zero stage 2", "deepspeed stage 2", "stage 2", "shard* grad*", "shard* the grad*"]),
     change("ZeRO-1", parallel::zero_one, &["zero 1", "zero1", "zero stage 1", "deepspeed stage 1", "stage 1", "zeroredundancyoptimizer", "shard* optim*", "shard* the optim*", "zero redundancy*", "distributed optimizer"]),
     change("ZeRO", parallel::fsdp, &["deepspeed", "use zero", "with zero", "does zero", "would zero", "zero optimizer*", "zero shard*"]),
-    change("tensor parallelism", parallel::split_model, &["tensor parallel*", "pipeline parallel*", "model parallel*", "context parallel*", "sequence parallel*", "megatron", "expert parallel*"]),
+    change("tensor parallelism", parallel::split_model, &["tensor parallel*", "pipeline parallel*", "model parallel*", "context parallel*", "sequence parallel*", "megatron", "expert parallel*", "split* the model*", "split* model*"]),
     change("DDP", parallel::ddp, &["ddp", "distributed data parallel*", "distributeddataparallel", "multi gpu", "multigpu", "multiple gpu*", "more gpu*", "two gpu*", "2 gpu*", "4 gpu*", "8 gpu*", "second gpu", "several gpu*", "another gpu"]),
     change("DataParallel", parallel::data_parallel, &["nn dataparallel", "dataparallel", "data parallel*"]),
     change("tied embeddings", copies::tied, &["tie* the embed*", "tie* embed*", "tied embed*", "weight tying", "tie* weight*", "tie* the weight*", "tied weight*", "share* the embed*", "share* embed*", "tie* the input*", "tie word embed*"]),
+    change("shared weights", copies::shared, &["share* weight*", "share* the weight*", "share* param*", "sharing weight*", "weight sharing"]),
     change("EMA", copies::copies, &["ema", "exponential moving average", "moving average", "teacher*", "averaged model", "averagedmodel", "swa", "polyak", "target network*", "model averag*", "weight averag*"]),
     // Freezing and weights of fewer bits.
     change("unfreeze", adapters::unfreeze, &["unfreez*", "unfrozen", "requires grad true", "full fine tun*", "full finetun*"]),
@@ -138,7 +140,7 @@ const TOPICS: &[Topic] = &[
     change("batch", sizes::batch, &["batch size*", "batchsize", "batch", "batches", "bs", "mini batch*", "minibatch*", "samples per step"]),
     // What is so.
     Topic { name: "the largest batch", phrases: &["largest batch*", "biggest batch*", "max batch*", "maximum batch*", "how big a batch", "how large a batch", "how large can the batch*", "how big can the batch*", "what batch*", "which batch*"], reply: about::largest_batch, rank: Rank::Fit },
-    Topic { name: "fits", phrases: &["will it fit", "does it fit", "does this fit", "will this fit", "can it fit", "can i train*", "can i run*", "can this run*", "would it fit", "would this fit", "fit on*", "fits on*", "fit in*", "fits in*", "fit into*", "run on a*", "run on my*", "run on the*", "run on one*", "will this run*", "will it run*", "does it run*", "does this run*", "can it run*", "train on a*", "train on my*", "enough for", "be enough", "is enough", "fit", "how much memory do i need", "how much vram do i need", "which gpu", "what gpu", "what card", "which card", "smallest gpu"], reply: about::fits, rank: Rank::Fit },
+    Topic { name: "fits", phrases: &["will it fit", "does it fit", "does this fit", "will this fit", "can it fit", "can i train*", "can i run*", "can this run*", "would it fit", "would this fit", "fit on*", "fits on*", "fit in*", "fits in*", "fit into*", "run on a*", "run on my*", "run on the*", "run on one*", "will this run*", "will it run*", "does it run*", "does this run*", "can it run*", "train on a*", "train on my*", "enough for", "be enough", "is enough", "enough", "does it need more than", "fit", "how much memory do i need", "how much vram do i need", "which gpu", "what gpu", "what card", "which card", "smallest gpu"], reply: about::fits, rank: Rank::Fit },
     fact("leak", about::leak, &["leak*", "memory grow*", "grows", "growing", "every step more", "keeps increasing", "keep increasing", "increases every step", "memory increas*", "go up", "goes up", "going up", "oom at step", "oom after*", "oom later", "out of memory after*", "out of memory later", "out of memory at step", "after many steps", "later steps"]),
     fact("fragmentation", about::fragmentation, &["fragment*", "reserved but unallocated", "reserved memory", "reserved", "cached memory"]),
     fact("line", about::line, &["which line*", "what line*", "line of code", "source line*", "lines"]),
@@ -156,7 +158,7 @@ const TOPICS: &[Topic] = &[
     part("inputs", about::inputs, &["input*", "data"]),
     part("workspace", about::workspace, &["workspace*", "cudnn", "cublas"]),
     part("temporaries", about::temporaries, &["temporar*"]),
-    part("attention", attention::matrices, &["attention", "attn", "softmax"]),
+    part("attention", attention::matrices, &["attention", "attn"]),
     part("logits", loss::logits, &["logit*", "cross entropy", "lm head", "output layer"]),
     part("CUDA context", about::context, &["cuda context", "nvidia smi", "context memory", "driver"]),
 ];
@@ -207,6 +209,10 @@ const WHOLE: &[(&str, &[&str])] = &[
         &["weights of few bits", "8-bit optimizer", "Adam", "cpu offload", "the host's memory"],
     ),
     ("another attention", &["tokens"]),
+    ("tied embeddings", &["depth", "width"]),
+    ("shared weights", &["depth"]),
+    ("kept losses", &["accumulate"]),
+    ("SGD", &["Adam", "one moment"]),
 ];
 
 /// Changes that are made to modules.

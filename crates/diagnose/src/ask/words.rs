@@ -65,7 +65,7 @@ const OFF: &[&str] = &["off", "false", "disabled", "removed"];
 const BEFORE: usize = 4;
 
 /// And how far behind it.
-const BEHIND: usize = 3;
+const BEHIND: usize = 4;
 
 impl Words {
     pub(super) fn of(question: &str) -> Words {

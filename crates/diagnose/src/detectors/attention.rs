@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::phrases::{modules, place, tensor};
 use crate::remedies::remedies;
 use crate::roles::Role;
-use crate::scene::{Claims, Scene, Thing};
+use crate::scene::{Claims, Scene, Thing, sum};
 
 /// A module, and of its matrices rows, columns and elements: scores, masks, dropout and gradients share them.
 type Matrix<'a> = (&'a str, u64, u64, u64);
@@ -64,6 +64,12 @@ fn is_probabilities(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
     is_softmax
         && thing.is_of_a_pass()
         && (is_multiplied || (is_attention(scene, module) && HEADS < rows.min(columns)))
+}
+
+/// Bytes of products of queries and keys, be they a finding or not.
+pub(crate) fn scores(scene: &Scene<'_>) -> u64 {
+    let all = scene.things.iter().filter(|thing| is_scores(scene, thing));
+    sum(all.map(|thing| thing.tensor.block))
 }
 
 /// Every token by every token, in a module for attention, before a softmax has made probabilities of it.

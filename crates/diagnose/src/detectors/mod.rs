@@ -7,7 +7,7 @@ use crate::knobs::Knobs;
 use crate::remedies;
 use crate::scene::{Claims, Scene};
 
-mod attention;
+pub(crate) mod attention;
 mod batches;
 mod broadcast;
 mod buckets;

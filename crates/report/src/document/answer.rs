@@ -30,7 +30,12 @@ pub struct Answer {
     pub is_of_request: bool,
     pub refused: Option<Refused>,
     pub gain: Option<Gain>,
+    /// Remedies were tried, and none is worth being the change.
+    pub has_no_change: bool,
 }
+
+const NO_CHANGE: &str = "**No change** that was tried lowers what is reserved by 5 % or more and leaves the training as it is; all of \
+                         them are below.\n";
 
 /// The request that ended the run.
 #[derive(Clone, Debug, Serialize)]
@@ -77,6 +82,7 @@ impl Answer {
             is_of_request: is_of_request(run),
             refused: Refused::of(run, whole),
             gain: None,
+            has_no_change: false,
         }
     }
 
@@ -101,9 +107,10 @@ impl Answer {
         if let Some(refused) = &self.refused {
             text += &refused.markdown();
         }
-        match &self.gain {
-            Some(gain) => text + &gain.markdown(),
-            None => text,
+        match (&self.gain, self.has_no_change) {
+            (Some(gain), _) => text + &gain.markdown(),
+            (None, true) => text + NO_CHANGE,
+            (None, false) => text,
         }
     }
 }

@@ -95,9 +95,13 @@ impl Document {
     }
 }
 
-/// The text without an end of line after its last sentence, with one full stop.
+/// The text without an end of line after its last sentence, with one full stop. A name of a type stays as it is.
 fn sentence(text: &str) -> String {
     let text = text.trim().trim_end_matches('.');
+    let first = text.split_whitespace().next().unwrap_or_default();
+    if first.contains(|letter: char| !letter.is_alphabetic() && !",:'-".contains(letter)) {
+        return format!("{text}.");
+    }
     let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", letters.as_str())

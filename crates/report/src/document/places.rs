@@ -87,7 +87,8 @@ impl Place {
         let is_here =
             |row: &&Alike| row.first.origin.file == line.file && row.first.origin.line == line.line;
         let here: Vec<&Alike> = at.alike.iter().filter(is_here).collect();
-        let tensors: Vec<Placed> = here.iter().take(TENSORS).map(|row| Placed::of(row)).collect();
+        let tensors: Vec<Placed> =
+            here.iter().take(TENSORS).map(|row| Placed::of(row, blocks(row, at))).collect();
         let shown: u64 = tensors.iter().map(|row| row.total_bytes).sum();
         let shown_count: u64 = tensors.iter().map(|row| row.count).sum();
         Place {
@@ -137,8 +138,23 @@ impl Place {
     }
 }
 
+/// Bytes of the blocks of all of them: one may have been given a larger block than another.
+fn blocks(row: &Alike, at: &Dissection) -> u64 {
+    let of = &row.first;
+    let is_one = |it: &&::anatomy::Tensor| {
+        (it.bytes, it.category, &it.dtype, &it.shape)
+            == (of.bytes, of.category, &of.dtype, &of.shape)
+            && (&it.origin.file, it.origin.line) == (&of.origin.file, of.origin.line)
+    };
+    let (mut count, mut bytes) = (0, 0u64);
+    for one in at.tensors.iter().filter(is_one) {
+        (count, bytes) = (count + 1, bytes.saturating_add(one.block));
+    }
+    if count == row.count { bytes } else { of.block.saturating_mul(row.count) }
+}
+
 impl Placed {
-    fn of(row: &Alike) -> Placed {
+    fn of(row: &Alike, total_bytes: u64) -> Placed {
         let tensor = &row.first;
         let origin = &tensor.origin;
         let maker = if origin.operator.is_empty() { &origin.node } else { &origin.operator };
@@ -146,7 +162,7 @@ impl Placed {
         Placed {
             count: row.count,
             bytes: tensor.bytes,
-            total_bytes: tensor.block.saturating_mul(row.count),
+            total_bytes,
             dtype: tensor.dtype.clone(),
             shape: if tensor.dtype.is_empty() { Vec::new() } else { tensor.shape.clone() },
             arithmetic: arithmetic(&tensor.dtype, &tensor.shape, tensor.bytes),

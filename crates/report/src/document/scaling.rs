@@ -8,6 +8,9 @@ use crate::markup::{code, plain, table};
 /// Letters of an error that are shown.
 const SHOWN: usize = 120;
 
+/// What changes by no more than this part of itself is nearly constant, however it does.
+const NEARLY: u64 = 20;
+
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Scaling {
     /// Settings that move the peak, the one that moves it most first.
@@ -62,7 +65,12 @@ pub struct Growth {
 impl Growth {
     /// How it grows, in a word or two.
     pub fn law(&self) -> &'static str {
-        self.exponent.map_or("irregular", law)
+        let (low, high) = (self.from_bytes.min(self.to_bytes), self.from_bytes.max(self.to_bytes));
+        match self.exponent {
+            Some(exponent) => law(exponent),
+            None if high - low <= high / NEARLY => "nearly constant",
+            None => "irregular",
+        }
     }
 }
 
@@ -140,7 +148,7 @@ impl Knob {
     /// What grows, by how much and how.
     fn growth(&self) -> String {
         let went = || self.points.iter().filter(|point| point.outcome.starts_with("fits"));
-        let (Some(first), Some(last)) = (went().next(), went().last()) else {
+        let (Some(first), Some(last)) = (went().next(), went().next_back()) else {
             return String::new();
         };
         let row = |row: &Growth| {

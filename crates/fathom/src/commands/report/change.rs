@@ -19,6 +19,11 @@ const IN_A_COPY: &str =
 const INSIDE: &str =
     "Measured with this change applied by Fathom inside the process, the code as it is.";
 
+const AS_TYPED: &str = "Measured with exactly this command.";
+
+/// How far a setting of the script's changes results, nobody here knows.
+pub(super) const YOURS: &str = "yours to judge";
+
 /// `checkpoint + amp-bf16`, `batch_size 32`
 pub(super) fn name(levers: &[Lever]) -> String {
     let one = |lever: &Lever| match lever {
@@ -33,12 +38,14 @@ pub(super) fn name(levers: &[Lever]) -> String {
 
 /// The plan with its text, and the peaks that were measured with it.
 pub(super) fn of(lab: &Lab, plan: &Plan, before: &Peaks) -> Change {
+    let whole = |edit: Edit| {
+        let applied = if edit.text.is_empty() { AS_TYPED } else { IN_A_COPY };
+        (edit, applied, Vec::new())
+    };
     let (edit, applied, in_the_way) = match &plan.written {
-        Some(Written::Patch { patch, .. }) => {
-            (of_patch(lab, &plan.levers, patch), IN_A_COPY, Vec::new())
-        }
+        Some(Written::Patch { patch, .. }) => whole(of_patch(lab, &plan.levers, patch)),
         written => match only_settings(lab, &plan.levers) {
-            Some(edit) => (edit, IN_A_COPY, Vec::new()),
+            Some(edit) => whole(edit),
             None => (by_hand(lab, plan), INSIDE, why_not(written.as_ref())),
         },
     };
@@ -66,11 +73,11 @@ fn only_settings(lab: &Lab, levers: &[Lever]) -> Option<Edit> {
 }
 
 fn values(levers: &[Lever]) -> Vec<(&str, &str)> {
-    let value = |lever| match lever {
-        &Lever::Knob { ref name, ref value } => Some((name.as_str(), value.as_str())),
+    let knobs = levers.iter().filter_map(|lever| match lever {
+        Lever::Knob { name, value } => Some((name.as_str(), value.as_str())),
         _ => None,
-    };
-    levers.iter().filter_map(value).collect()
+    });
+    knobs.collect()
 }
 
 /// The diff of a plan, with its settings.

@@ -104,7 +104,11 @@ fn searched(document: &Document, found: &[Found]) -> Vec<Found> {
 fn setting(lab: &Lab, found: &Found, value: &str, peaks: &anatomy::Peaks) -> Setting {
     Setting {
         what: format!("{} {value}", found.knob.name),
-        results: Label::ChangesTraining.name().to_owned(),
+        // A file or a word that the user names may change anything, or nothing.
+        results: match value.parse::<i64>() {
+            Ok(_) => Label::ChangesTraining.name().to_owned(),
+            Err(_) => change::YOURS.to_owned(),
+        },
         allocated_bytes: peaks.allocated,
         device_bytes: peaks.device,
         edit: change::of_settings(lab, &[(found.knob.name.as_str(), value)]),

@@ -56,7 +56,12 @@ fn row(cause: Option<&str>, points: &[(i64, u64)], share: f64) -> Growth {
         share,
         from_bytes: points.first().map_or(0, |point| point.1),
         to_bytes: points.last().map_or(0, |point| point.1),
-        exponent: if is_constant { Some(0.0) } else { law::exponent(points) },
+        exponent: match (is_constant, least) {
+            (true, _) => Some(0.0),
+            // It is not there in each of the runs: the peak is at another moment.
+            (false, 0) => None,
+            _ => law::exponent(points),
+        },
         exact: Law::through(points).is_some_and(|law| law.worst == 0.0),
     }
 }

@@ -84,7 +84,7 @@ fn switches(lab: &mut Lab) -> Result<Vec<Remedy>> {
         allocated_bytes: measured.peaks.allocated,
         reserved_bytes: measured.peaks.reserved,
         time: None,
-        results: "yours to judge".to_owned(),
+        results: change::YOURS.to_owned(),
         fits: None,
     };
     Ok(rows.map(row).collect())
@@ -121,7 +121,10 @@ fn choose(document: &mut Document, subject: &Subject, lab: &mut Lab, answer: Ans
             (written(lab, &answer)?, before.unwrap_or(answer.baseline.peaks))
         }
     };
-    let Some(plan) = plan else { return Ok(()) };
+    let Some(plan) = plan else {
+        document.answer.has_no_change = !is_short;
+        return Ok(());
+    };
     let fits = is_short.then(|| plan.outcome.fits());
     let changed = change::of(lab, &plan, &before);
     document.answer.gain = Some(Gain {
@@ -135,10 +138,15 @@ fn choose(document: &mut Document, subject: &Subject, lab: &mut Lab, answer: Ans
     Ok(())
 }
 
-/// The best plan, as what its patch does; of the few best the first that can be written.
+/// The best plan, as what its patch does; of the few best the first that can be written. One that brings little does not
+/// take the place of one that brings much.
 fn written(lab: &mut Lab, answer: &Answer) -> Result<Option<Plan>> {
     let mut first = None;
-    for plan in best(answer).into_iter().take(WRITTEN) {
+    let all = best(answer);
+    let brings_much = |plan: &Plan| MUCH <= gain(plan.peaks.reserved, answer);
+    let is_much = all.first().is_some_and(|plan| brings_much(plan));
+    let candidates = all.into_iter().filter(|plan| brings_much(plan) == is_much);
+    for plan in candidates.take(WRITTEN) {
         let mut plan = plan.clone();
         let text = lab.fitting.write(&plan)?;
         if let Written::Patch { measured, .. } = &text
