@@ -30,6 +30,9 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     findings
 }
 
+/// A product of more sizes says nothing to a reader.
+const SIZES: usize = 3;
+
 /// A model that is itself a list of blocks.
 const WHOLE: &str = "the model";
 
@@ -103,7 +106,8 @@ fn rows(scene: &Scene<'_>, group: &[usize]) -> Option<Vec<u64>> {
     }
     let (rows, bytes) = sums.into_iter().max_by_key(|(_, bytes)| *bytes)?;
     let is_most = scene.bytes(group) < bytes.saturating_mul(4);
-    (is_most && !rows.is_empty()).then(|| rows.to_vec())
+    let rows: Vec<u64> = rows.iter().copied().filter(|size| *size != 1).collect();
+    (is_most && (1..=SIZES).contains(&rows.len())).then_some(rows)
 }
 
 fn text_of(rows: &[u64]) -> String {
