@@ -23,7 +23,7 @@ def check(wheel, version):
     """Every file of the wheel, whatever its name says."""
     least = f"{tag(version)}_{platform.machine()}"
     done = subprocess.run([sys.executable, "-m", "auditwheel", "show", wheel], capture_output=True, text=True)
-    found = re.search(r'following platform tag:\s+"(\w+)"', done.stdout)
+    found = re.search(r'following\s+platform\s+tag:\s+"(\w+)"', done.stdout)
     said = found and found.group(1)
     if said is None or newest(said) > newest(least) or least not in wheel.name:
         wheel.unlink()
