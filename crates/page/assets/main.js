@@ -1,6 +1,7 @@
 // Puts the page together: reads what is in it, and tells each view when something it shows has changed.
 
 import { byId, choices, make, refill } from "./dom.js";
+import { axisSteps, axisText } from "./format.js";
 import { unpack } from "./unpack.js";
 import { Story } from "./story.js";
 import { fromHash, ofItem, State } from "./state.js";
@@ -179,6 +180,12 @@ class Page {
       byId("table-search").focus();
     } else if (event.key === "d") this.state.set({ theme: this.isDark() ? "light" : "dark" });
     else if (event.key === "t") byId("timeline-canvas").focus();
+  }
+
+  // The texts of an axis, for the tests.
+  /** @param {number} top */
+  axis(top) {
+    return axisSteps(top, 6).map((bytes) => axisText(bytes, top));
   }
 
   // The item that is chosen; its story is unpacked when it is first looked at.
