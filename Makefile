@@ -5,7 +5,9 @@
 # make test-all  these three
 # make test-faults  every signal at ten moments, full disks, damaged caches, twenty minutes of training: about an hour
 # make test-twice   every script twice: the same report, to the byte
-# make wheel   dist/fathom_gpu-*.whl, for pip; make test-wheel: installs it where no torch is and runs it
+# make wheel   dist/fathom_gpu-*.whl, for glibc 2.28; make sdist: the source; make test-wheel: installs it where no torch is
+# make release builds both, checks and tests them, and prints how they would be published: it publishes nothing
+# make docs    the documents as a book in target/book, with every link checked: needs mdbook (`cargo install mdbook`)
 # make test-pytorch FILE=…/test/test_cuda.py   PyTorch's own tests, from its source of release 2.13 or near it
 # make test-operators  all of PyTorch's operators, compared with the CPU, into docs/reference/operators.md: some minutes
 # make test-versions  torch 2.1 to 2.15, installed one at a time, into docs/reference/versions.md; VERSIONS="2.4.1 2.9.1" for some
@@ -37,7 +39,7 @@ packages = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("pu
 beside = echo "$(call packages,$(1))" > "$(call packages,$(2))/beside.pth"
 
 .PHONY: demo build checker test test-rust test-fuzz test-differential test-python test-matrix test-torches test-all test-twice test-faults test-pytorch test-operators test-versions test-names wheel test-wheel fmt lint fuzz fuzz-calls cases documents bench bench-quick bench-page bench-allocator clean
-.PHONY: lint-page viewer viewer-if-there
+.PHONY: lint-page viewer viewer-if-there sdist docs release
 
 demo: build
 	$(FATHOM) run --gpu rtx3090 -- $(VENV)/bin/python examples/first/train.py
@@ -112,10 +114,27 @@ test-versions: build
 test-operators: build
 	$(PYTHON) tests/operators/run.py --python $(VENV)/bin/python
 
-# maturin comes from the index into a place of its own; the command is compiled and linked once more, some two minutes.
+# The links of all documents, and the book where mdbook is installed.
+docs:
+	$(PYTHON) packaging/links.py
+	if command -v mdbook >/dev/null; then mdbook build; \
+		else echo "the book was not built: \`cargo install mdbook\` makes it possible; every link was checked"; fi
+
+# Builds and checks what a release consists of; whoever publishes it types the commands that it prints.
+release:
+	bash packaging/release.sh
+
+# maturin, zig and auditwheel come from the index into a place of their own; all is compiled once more, some minutes.
+# The wheel runs on machines with this glibc and newer ones: Rocky 8, SLES 15 and Ubuntu 20.04 have 2.28 or more.
+GLIBC := 2.28
 wheel: $(VENV)/torch.stamp
 	rm -rf dist
-	$(VENV)/bin/python -m pip wheel . --quiet --disable-pip-version-check --no-deps -w dist
+	$(VENV)/bin/python -m pip wheel . --quiet --disable-pip-version-check --no-deps -w dist --config-settings glibc=$(GLIBC)
+
+# The source distribution, in a second; `pip install` builds it.
+sdist:
+	$(PYTHON) -c 'import pathlib, sys; sys.path.insert(0, "packaging"); import sdist; pathlib.Path("dist").mkdir(exist_ok=True); \
+		print(sdist.build(pathlib.Path.cwd(), pathlib.Path("dist")))'
 
 test-wheel: build wheel $(VENV)/test.stamp
 	FATHOM_WHEEL=$$(ls dist/*.whl) $(VENV)/bin/python -m pytest tests/test_wheel.py -q
@@ -229,6 +248,13 @@ $(TSC)/tsc.stamp: requirements/node.txt crates/page/lint/package.json crates/pag
 	$(PYTHON) -m venv .venvs/extension
 	$(call beside,$(VENV),.venvs/extension)
 	.venvs/extension/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/extension.txt
+	touch $@
+
+# Tools that ask for GPUs and start scripts, for their tests; they see the packages of .venv, torch among them.
+.venvs/tools/tools.stamp: $(VENV)/test.stamp requirements/tools.txt
+	$(PYTHON) -m venv .venvs/tools
+	$(call beside,$(VENV),.venvs/tools)
+	.venvs/tools/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/tools.txt
 	touch $@
 
 # The Model Context Protocol's own client, which test_mcp.py drives the server with; it needs no torch.

@@ -60,11 +60,17 @@ class Fathom:
         self.folder = folder
         self.numbers = itertools.count()
 
+    def environment(self, changes):
+        """Of a command that a test starts by itself."""
+        return environment(changes)
+
     def command(self, *words, timeout=120, **options):
         """`fathom WORDS…`"""
         # What this machine compiled before must not help: a compiler that finds all in its cache traces nothing.
         changes = {"TORCHINDUCTOR_CACHE_DIR": self.folder / "compiled", **options.get("env", {})}
-        settings = {"cwd": ROOT, "stdin": subprocess.DEVNULL, **options, "env": environment(changes)}
+        # What is done before it starts is meant for all processes below it: none is a fork of another.
+        made = environment(changes) if "preexec_fn" in options else self.environment(changes)
+        settings = {"cwd": ROOT, "stdin": subprocess.DEVNULL, **options, "env": made}
         command = [str(FATHOM), *map(str, words)]
         try:
             return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **settings)
@@ -120,40 +126,24 @@ class Fathom:
         return self(PYTHON, "-c", text, *arguments, flags=("--gpu", gpu, *flags), **options)
 
 
-# What these ask for are more processes than the script's.
-COLD_FLAGS = {"--verify", "--whole", "--world-size"}
 # Variables that nobody reads while torch is imported.
-READ_LATER = ("FATHOM_", "TRITON_")
+READ_LATER = ("FATHOM_", "TRITON_", "TORCHINDUCTOR_CACHE_DIR", "SLURM_", "ENVIRONMENT", "HOSTNAME", "TMPDIR")
 
 
 class Warm(Fathom):
-    """The same where the start is not what is tested: a script is run by a fork of a Python that has imported torch, in a
-    tenth of the time. Runs that start more than the script, and settings that torch may read while it is imported, are
-    left as they are."""
+    """The same where the start is not what is tested: scripts, and the processes that trials are forked from, are forks of a
+    Python that has imported torch, in a tenth of the time (`warm_start/sitecustomize.py`). Runs with settings that torch may
+    read while it is imported are left as they are."""
 
     def __init__(self, folder, socket):
         super().__init__(folder)
-        self.socket = socket
+        self.start = {"PYTHONPATH": ROOT / "tests" / "warm_start", "WARM_PYTHON": socket}
 
-    def command(self, *words, **options):
-        words = [str(word) for word in words]
-        if self.is_forked(words, options):
-            at = words.index("--") + 2
-            words[at:at] = self.words()
-        return super().command(*words, **options)
+    def environment(self, changes):
+        return environment({**changes, **self.start} if self.is_forked(changes) else changes)
 
-    def words(self):
-        """What stands between Python and the script."""
-        return ["-I", str(WARM), self.socket]
-
-    def is_forked(self, words, options):
-        if words[0] != "run" or "--" not in words or "preexec_fn" in options:
-            return False
-        changes = options.get("env", {})
-        is_later = all(name.startswith(READ_LATER) and value != "on" for name, value in changes.items())
-        flags, (program, *script) = words[: words.index("--")], words[words.index("--") + 1 :]
-        is_script = script and (script[0] in ("-c", "-m") or not script[0].startswith("-"))
-        return is_later and is_script and program == str(PYTHON) and not COLD_FLAGS & set(flags)
+    def is_forked(self, changes):
+        return all(name.startswith(READ_LATER) for name in changes)
 
 
 class Shared:
@@ -268,10 +258,10 @@ def fathom(request, cold):
 
 
 @pytest.fixture(scope="session")
-def shared(cold, reports):
+def shared(warm, reports):
     """`shared("script", NAME)`, `shared("whole", NAME, …)`, `shared("case", CASE/NAME)`: the report and the finished process."""
 
     def run(kind, *words):
-        return {"script": cold.trains, "whole": cold.whole, "case": cold.case}[kind](*words)
+        return {"script": warm.trains, "whole": warm.whole, "case": warm.case}[kind](*words)
 
     return Shared(run, reports)

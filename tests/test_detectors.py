@@ -59,7 +59,7 @@ def test_a_case_shows_what_it_should(cases, name):
             continue
         assert findings, f"{expected['id']} is not found\n{shown}"
         first = findings[0]
-        assert expected["says"] in f"{first['title']} {first['explanation']}", shown
+        assert expected["says"] in f"{first['title']} {first['explanation']} {first['note']}", shown
         labels = {remedy["id"]: remedy["label"] for remedy in first["remedies"]}
         assert expected["remedies"].items() <= labels.items(), labels
         assert not labels.keys() & set(expected["without"]), labels

@@ -3,9 +3,11 @@
 The script is small: its trials take a part of a second each. test_cases.py looks at the documents of the case studies.
 """
 
+import itertools
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -17,17 +19,29 @@ from small_runs import assert_refused
 
 SCRIPT = """
 import sys, torch
+from net import Block
 text = dict(line.split(": ") for line in open(sys.argv[2]).read().splitlines() if ": " in line)
 batch, groups, width = (int(text[name]) for name in ("batch_size", "num_groups", "width"))
 torch.manual_seed(0)
-layers = [torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.GELU()) for _ in range(4)]
-model = torch.nn.Sequential(*layers).to("cuda")
+model = torch.nn.Sequential(*(Block(width) for _ in range(4))).to("cuda")
 optimizer = torch.optim.AdamW(model.parameters())
 for step in range(10):
     x = torch.randn(batch * 2 * groups, width, device="cuda")
     model(x).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
+"""
+# Python names an imported file by its whole path, and a script as it was typed.
+NET = """
+import torch
+
+class Block(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        return torch.nn.functional.gelu(self.linear(x))
 """
 CONFIG = "batch_size: 128\nnum_groups: 64\nwidth: 256\nnum_heads: 8\nuse_nothing: true\n"
 
@@ -36,6 +50,7 @@ CONFIG = "batch_size: 128\nnum_groups: 64\nwidth: 256\nnum_heads: 8\nuse_nothing
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("document")
     (path / "train.py").write_text(SCRIPT)
+    (path / "net.py").write_text(NET)
     (path / "small.yaml").write_text(CONFIG)
     return path
 
@@ -44,10 +59,10 @@ COMMAND = (PYTHON, "train.py", "--config", "small.yaml")
 
 
 @pytest.fixture(scope="module")
-def written(cold, folder):
+def written(warm, folder):
     """The finished process, the text and the JSON of a document about a GPU that is too small."""
     flags = ("--memory", "570MiB,16GB", "-o", "MEMORY.md", "--compare", f"{PYTHON} train.py --config small.yaml")
-    done = cold.command("report", *flags, "--", *COMMAND, cwd=folder)
+    done = warm.command("report", *flags, "--", *COMMAND, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done, (folder / "MEMORY.md").read_text(), json.loads((folder / "MEMORY.json").read_text())
 
@@ -102,6 +117,12 @@ def test_growth_is_measured_and_settings_that_do_nothing_are_named(written):
     # Weights and AdamW's two moments of four layers stay.
     assert batch["rest_bytes"] >= 3 * 4 * (256 * 256 + 256) * 4
     assert scaling["idle"] == ["num_heads 8"]
+    # What a cause grows with is said by these runs.
+    first = written[2]["why"]["causes"][0]["id"].replace("-", " ")
+    assert ["batch_size", "linear"] in written[2]["why"]["growth"]
+    row = next(row for row in batch["growth"] if row["cause"] == first)
+    assert row["to_bytes"] == pytest.approx(8 * row["from_bytes"], rel=0.1)
+    assert "linear with `batch_size`" in written[1]
 
 
 def test_remedies_that_do_nothing_are_there_too(written):
@@ -120,6 +141,34 @@ def test_the_change_lowers_the_peak_and_fits(written):
     assert change["edit"]["text"]
 
 
+def test_the_change_is_what_it_says_when_it_is_applied(cold, folder, written):
+    change = written[2]["change"]
+    assert change["edit"]["language"] == "diff" and change["in_the_way"] == [], change
+    assert "BatchNorm" not in change["edit"]["text"], "there is none"
+    texts = {path: path.read_text() for path in folder.glob("*.*") if path.suffix in (".py", ".yaml")}
+    if change["edit"]["text"]:
+        words = ["git", "apply", "-"]
+        patched = subprocess.run(words, input=change["edit"]["text"], text=True, cwd=folder, capture_output=True)
+        assert patched.returncode == 0, patched.stderr
+    words = shlex.split(change["edit"]["command"]) or [str(word) for word in COMMAND]
+    variables = dict(word.split("=", 1) for word in itertools.takewhile(lambda word: "=" in word, words))
+    try:
+        report, done = cold(*words[len(variables) :], flags=("--memory", "570MiB"), cwd=folder, env=environment(variables))
+        assert report["verdict"] == "fits", done.stderr
+        assert report["peak"]["allocated_bytes"] == change["after"]["allocated_bytes"]
+        assert report["peak"]["reserved_bytes"] == change["after"]["reserved_bytes"]
+    finally:
+        for path, text in texts.items():
+            path.write_text(text)
+
+
+def test_what_is_a_cause_is_no_alibi(written):
+    why = written[2]["why"]
+    causes, alibis = {row["id"] for row in why["causes"]}, {row["name"] for row in why["alibis"]}
+    assert "model-state" in causes and not alibis & {"parameters", "gradients", "optimizer state"}
+    assert "attention matrices" in alibis
+
+
 def test_settings_that_fit_are_diffs_that_apply(cold, folder, written):
     small, large = written[2]["configurations"]
     assert (small["as_it_is"], large["as_it_is"]) == ("does_not_fit", "fits")
@@ -135,10 +184,10 @@ def test_settings_that_fit_are_diffs_that_apply(cold, folder, written):
         (folder / "small.yaml").write_text(CONFIG)
 
 
-def test_the_answer_is_that_of_run(cold, folder, written):
-    report, _ = cold(*COMMAND, flags=("--memory", "570MiB"), cwd=folder)
+def test_the_answer_is_that_of_run(warm, folder, written):
+    report, _ = warm(*COMMAND, flags=("--memory", "570MiB"), cwd=folder)
     assert report["headline"].split("  ")[0] == written[2]["answer"]["word"]
-    whole, _ = cold(*COMMAND, cwd=folder)
+    whole, _ = warm(*COMMAND, cwd=folder)
     assert whole["peak"]["allocated_bytes"] == written[2]["anatomy"]["allocated_bytes"]
     assert whole["peak"]["reserved_bytes"] == written[2]["anatomy"]["reserved_bytes"]
 
@@ -171,6 +220,8 @@ def test_a_script_that_fails_gets_a_short_document(cold, tmp_path):
     assert done.returncode == 3, done.stderr
     text = (tmp_path / "M.md").read_text()
     assert "**SCRIPT FAILED**" in text and "no data" in text and "## Scaling" not in text
+    assert "Allocated and reserved bytes" not in text and "before it used the GPU" in text, "nothing was measured"
+    assert "trials were run" not in text
 
 
 def test_what_is_known_when_a_signal_comes_is_written(cold, folder, tmp_path):

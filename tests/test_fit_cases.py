@@ -5,6 +5,7 @@ import json
 import pytest
 from conftest import PYTHON
 
+IS_WARM = True
 
 def fit(fathom, folder, case, config, memory, levers):
     path = folder / f"{case}.json"

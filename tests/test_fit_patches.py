@@ -95,16 +95,53 @@ main()
 '''
 
 
+NETWORKS = '''import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Field(nn.Module):
+    def __init__(self, width=256):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(8))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = F.relu(layer(x))
+        return x
+
+
+def make():
+    nets = {"coarse": Field().cuda(), "fine": Field().cuda()}
+    return nets, torch.optim.Adam([p for net in nets.values() for p in net.parameters()], lr=1e-3)
+
+
+def render(net, x, chunk=8192):
+    return torch.cat([net(x[i : i + chunk]) for i in range(0, len(x), chunk)])
+
+
+nets, optimizer = make()
+for _ in range(3):
+    x = torch.randn(32768, 256, device="cuda")
+    loss = sum(render(each, x).square().mean() for each in nets.values())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+'''
+
+
 @pytest.fixture(scope="module")
 def patched(fathom, tmp_path_factory):
     """`fathom fit` in a folder with the script; then the patch is applied there by git, and the script is run."""
 
-    def fit(text, memory, levers, *words):
+    def fit(text, memory, levers, *words, files=()):
         folder = tmp_path_factory.mktemp("patched")
+        for name, content in dict(files).items():
+            (folder / name).write_text(content)
         script = folder / "train.py"
         script.write_text(text)
         before = sorted(path.name for path in folder.iterdir())
-        flags = ("--memory", memory, "--try", levers, "--json", "fit.json", "--headroom", "0")
+        flags = ("--memory", memory, "--json", "fit.json", *(("--try", levers, "--headroom", "0") if levers else ()))
         done = fathom.command("fit", *flags, "--", PYTHON, "train.py", *words, cwd=folder, timeout=240)
         assert done.returncode == 0, done.stdout + done.stderr
         assert sorted(path.name for path in folder.iterdir()) == [*sorted(["fit.json", *before])]
@@ -114,7 +151,8 @@ def patched(fathom, tmp_path_factory):
         assert script.read_text() == text, "nothing is written unasked"
         apply(plan, folder)
         more = added(plan)
-        report, run = fathom(PYTHON, "train.py", *words, *more, flags=("--memory", memory, "--record", "off"), cwd=folder)
+        flags = ("--memory", memory, "--record", "off")
+        report, run = fathom(PYTHON, "train.py", *words, *more, flags=flags, cwd=folder, env=variables(plan))
         assert report["verdict"] == "fits", run.stdout + run.stderr
         assert report["peak"]["reserved_bytes"] == plan["peak_reserved_bytes"], plan["patch"]
         return plan, done, folder
@@ -123,6 +161,8 @@ def patched(fathom, tmp_path_factory):
 
 
 def apply(plan, folder):
+    if "--- a/" not in plan["patch"]:
+        return  # words of the command alone
     (folder / "a.patch").write_text(plan["patch"][plan["patch"].index("--- a/") :])
     shutil.rmtree(folder / ".git", ignore_errors=True)
     subprocess.run(["git", "apply", "a.patch"], cwd=folder, check=True)
@@ -134,6 +174,12 @@ def added(plan):
     return line[0].partition("   #")[0].split() if line else []
 
 
+def variables(plan):
+    """What belongs into the environment of the command."""
+    lines = [line for line in plan["patch"].splitlines() if line.endswith("# in the environment of the command")]
+    return dict(line.partition("   #")[0].split("=", 1) for line in lines)
+
+
 def ids(plan):
     return [lever["id"] for lever in plan["levers"]]
 
@@ -143,6 +189,14 @@ def test_plain_loop(patched):
     plan, _, _ = patched(LOOP, "1300MiB", "checkpoint,no-foreach")
     assert "checkpoint" in ids(plan)
     assert "self.net.stages['a'][" in plan["patch"]
+
+
+def test_two_networks_that_a_function_makes(patched):
+    """Both are called in chunks, and no variable of a running function holds one from the statement on that makes it."""
+    plan, _, _ = patched(NETWORKS, "800MiB", "checkpoint")
+    (checkpoint,) = plan["levers"]
+    assert checkpoint["modules"] == ["Field", "Field#2"] and plan["label"] == "exact"
+    assert "+    @lambda forward: lambda *args, **kwargs: torch.utils.checkpoint.checkpoint(" in plan["patch"]
 
 
 def test_linear_layer_and_loss(patched):

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import PYTHON, sampled
 
+IS_WARM = True
+
 # Each run says when it began and when it ended.
 SCRIPT = """
 import os, socket, sys, time

@@ -18,6 +18,17 @@ CLIENT = ROOT / ".venvs" / "mcp" / "bin" / "python"
 FIRST = {"command": [str(PYTHON), "train.py"], "folder": str(ROOT / "examples" / "first")}
 LOCAL = {"folder": str(SCRIPTS)}
 
+# Its trials take a part of a second each.
+SMALL = """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512)).to("cuda")
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(5):
+    model(torch.randn(4096, 512, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
 CALLS = [
     {"tool": "gpus", "arguments": {"name": "3090"}},
     {"tool": "run", "arguments": {**FIRST, "gpu": "rtx3090", "quick": True}},
@@ -125,16 +136,52 @@ def test_a_cancelled_call_leaves_no_process(session):
     assert cancelled["left"] == 1, "only the server is left"
 
 
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory):
+    """The tool `report`: of a small script, of one that fails, one that is cancelled, and of the small one once more."""
+    folder = tmp_path_factory.mktemp("documents")
+    (folder / "train.py").write_text(SMALL)
+    (folder / "fails.py").write_text("raise KeyError('no such column')\n")
+    script = {"command": [str(PYTHON), "train.py"], "folder": str(folder), "gpu": "rtx3060-12g"}
+    calls = [
+        {"tool": "report", "arguments": {**script, "output": "MEMORY.md"}},
+        {"tool": "report", "arguments": {**script, "command": [str(PYTHON), "fails.py"], "output": "FAILS.md"}},
+        {"tool": "report", "arguments": {**script, "output": "CUT.md"}, "cancel_after": 3},
+        {"tool": "gpus", "arguments": {"name": "h100"}},
+    ]
+    return folder, drive(calls)["answers"]
+
+
+def test_a_document_is_written_and_given_back(documents):
+    folder, answers = documents
+    answer = answers[0]
+    assert not answer["is_error"], answer["texts"]
+    document = answer["answer"]["document"]
+    assert document == (folder / "MEMORY.md").read_text() and not answer["answer"]["unfinished"]
+    assert "**FITS**" in document and "## What was tried" in document
+    assert len(answer["told"]) > 1, "the client hears how far it is"
+
+
+def test_a_script_that_fails_has_no_document_of_numbers(documents):
+    text = error_of(documents[1][1])
+    assert "no such column" in text or "no such column" in json.dumps(documents[1][1]["answer"]), text
+
+
+def test_a_document_can_be_cancelled_and_the_server_goes_on(documents):
+    folder, answers = documents
+    assert answers[2]["cancelled"] and answers[2]["left"] == 1, answers[2]
+    assert not answers[3]["is_error"]
+    assert not list(folder.glob("tmp*")), "nothing of it is left"
+
+
 @pytest.mark.matrix
-def test_a_document_is_written_and_given_back(tmp_path):
+def test_the_document_of_the_first_example(tmp_path):
     for name in ("train.py", "README.md"):
         (tmp_path / name).write_text((ROOT / "examples" / "first" / name).read_text())
     arguments = {**FIRST, "folder": str(tmp_path), "gpu": "rtx3060-12g", "output": "MEMORY.md"}
     answer = drive([{"tool": "report", "arguments": arguments}])["answers"][0]
     assert not answer["is_error"], answer["texts"]
-    document = answer["answer"]["document"]
-    assert document == (tmp_path / "MEMORY.md").read_text() and not answer["answer"]["unfinished"]
-    assert "does not fit" in document and "GiB" in document
+    assert "does not fit" in answer["answer"]["document"]
 
 
 def test_a_server_that_is_killed_takes_its_runs_along(tmp_path):

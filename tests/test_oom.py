@@ -202,6 +202,30 @@ def test_each_message_stands_under_its_rank_and_the_first_comes_first(fathom):
     assert "rank 1 (GPU 1): 2.00 GiB was tried" in done.stdout
 
 
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_row_of_the_card_is_one_line(fathom, columns):
+    """Bars and shares take what names and sizes leave; they never go on below."""
+    for name in ("27-advice-applies.txt", "32-four-other-processes.txt", "147-request-of-two-thirds.txt"):
+        done = fathom.command("explain", TEXTS / name, env={"COLUMNS": str(columns)})
+        card = done.stdout.split("card  ")[1].split("advice ")[0].splitlines()[1:]
+        assert 3 <= len(card) and all("iB" in row or " 0 B" in row for row in card), done.stdout
+        assert all(len(row) <= columns for row in card)
+
+
+def test_what_helps_is_advised_first(fathom):
+    """Of two that help, the one that leaves more."""
+    text = "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.78 GiB total capacity; 46.62 MiB already "
+    text += "allocated; 12.38 MiB free; 58.00 MiB reserved in total by PyTorch)"
+    answer = explained(fathom, "-", input=text, stdin=None)
+    assert [row["id"] for row in answer["advice"]] == ["stop_other_processes", "use_reserved"]
+
+
+def test_another_error_of_the_same_text_is_named(fathom):
+    answer = explained(fathom, TEXTS / "294-cudnn-after-an-illegal-access.txt")
+    assert answer["accounts"][0]["other_error"] == "an illegal memory access was encountered"
+    assert any("not a lack of memory" in row for row in answer["accounts"][0]["why"])
+
+
 def test_nvidia_smi_alone_is_answered(fathom):
     answer = explained(fathom, "--smi", "22616MiB", "--gpu", "a10g")
     rows = {row["name"]: row for row in answer["reconciliation"]["ledger"]}

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from conftest import PYTHON, ROOT, SCRIPTS, sampled
 
+IS_WARM = True
+
 WIDTH, BLOCKS, ROWS = 1024, 2, 4096
 FLAGS = ("--gpu", "rtx3090", "--timeout", "100")
 

@@ -5,6 +5,8 @@ import json
 import pytest
 from conftest import PYTHON, SCRIPTS
 
+IS_WARM = True
+
 # What it allocates depends on a variable, on a file that may be there, on one that may be read and on a folder.
 SCRIPT = """
 import os, pathlib, socket, subprocess, sys
@@ -45,13 +47,14 @@ def sweep(fathom, tmp_path):
     (folder / "train.py").write_text(SCRIPT)
     site = tmp_path / "site"
     site.mkdir()
-    (site / "sitecustomize.py").write_text(f"open({str(starts)!r}, 'a').write('x')\n")
+    noted = f"open({str(starts)!r}, 'a').write('x')\n"
+    (site / "sitecustomize.py").write_text(noted + (fathom.start["PYTHONPATH"] / "sitecustomize.py").read_text())
 
     def run(values="plain", *words, **env):
         before = starts.read_text() if starts.exists() else ""
         path = tmp_path / "sweep.json"
         command = ("--", PYTHON, "train.py", "x")
-        env = {"FATHOM_CACHE": tmp_path / "cache", "PYTHONPATH": site, **env}
+        env = {"FATHOM_CACHE": tmp_path / "cache", **fathom.start, "PYTHONPATH": site, **env}
         flags = ("--vary", f"n={values}", "--set", "n={}", "--memory", "16GiB", "--json", path)
         done = fathom.command("sweep", *flags, *words, *command, cwd=folder, env=env)
         assert done.returncode == 0, done.stdout + done.stderr

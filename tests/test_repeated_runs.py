@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from conftest import PYTHON, SCRIPTS, sampled
 
+IS_WARM = True
+
 ALL = {"FATHOM_VERIFY": None, "FATHOM_WHOLE_RUN": None}  # as without our tests' own defaults
 GPU = ("--gpu", "rtx3090")
 

@@ -11,6 +11,8 @@ import pytest
 from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, environment, sampled
 from small_runs import ONE, STEPS, TRAIN, assert_refused, said, train  # noqa: F401
 
+IS_WARM = True
+
 # A function of NVIDIA's libraries that is on the list of what is not simulated.
 UNSIMULATED = "cudaMallocArray"
 
@@ -18,8 +20,8 @@ UNSIMULATED = "cudaMallocArray"
 # -- exit codes ---------------------------------------------------------------------------------------
 
 
-def test_0_fits(fathom, train):
-    report, done = fathom(PYTHON, train, flags=("--gpu", "RTX 3090"))
+def test_0_fits(cold, train):
+    report, done = cold(PYTHON, train, flags=("--gpu", "RTX 3090"))
     assert done.returncode == 0 and said(done) == STEPS
     assert (report["schema"], report["verdict"], report["steps"]) == ("fathom.report/1", "fits", 3)
     assert report["stopped"] and report["gpu"]["name"] == "rtx3090" and report["gpu"]["compute_capability"] == "8.6"
@@ -46,8 +48,8 @@ def test_2_bad_usage(fathom):
 
 
 @pytest.fixture(scope="module")
-def failed(fathom):
-    return fathom.script("fails")
+def failed(cold):
+    return cold.script("fails")
 
 
 def test_3_the_script_fails(failed):
@@ -59,14 +61,14 @@ def test_3_the_script_fails(failed):
     assert report["steps"] == 1 and report["peak"]["allocated_bytes"] > 0
 
 
-def test_3_the_script_fails_before_it_uses_the_gpu(fathom, tmp_path):
+def test_3_the_script_fails_before_it_uses_the_gpu(cold, tmp_path):
     for code, sentence in (
         ("import torch\n\nraise ValueError('no data')\n", "ValueError: no data at train.py:3 (exit code 1)"),
         ("import no_such_module\n", "exit code 1, before it used the GPU; what it printed says why"),
         ("import sys, torch\nsys.exit(2)\n", "exit code 2, before it used the GPU; what it printed says why"),
     ):
         (tmp_path / "train.py").write_text(code)
-        report, done = fathom(PYTHON, "train.py", cwd=tmp_path)
+        report, done = cold(PYTHON, "train.py", cwd=tmp_path)
         assert (report["headline"], done.returncode) == (f"SCRIPT FAILED  {sentence}", 3), done.stdout
 
 

@@ -12,6 +12,8 @@ import time
 import pytest
 from conftest import PYTHON, PYTHONS, ROOT, SCRIPTS, environment, missing, python_of, sampled
 
+IS_WARM = True
+
 GOLDEN = ROOT / "tests" / "golden" / "peaks.json"
 KINDS = ("requested_bytes", "allocated_bytes", "reserved_bytes")
 
@@ -135,7 +137,7 @@ def test_a_measured_run_of_torch_2_6(fathom):
     assert "reserved 554 MiB" in done.stdout
 
 
-def test_overhead_of_an_import(fathom):
+def test_overhead_of_an_import(cold):
     """`fathom run` of a script that only imports torch takes less than twice the import, end and all.
 
     Plain python cannot import this torch without NVIDIA's libraries: the import is timed on the phantom. A
@@ -145,7 +147,7 @@ def test_overhead_of_an_import(fathom):
     ratios = []
     for _ in range(3):
         began = time.perf_counter()
-        report, done = fathom(PYTHON, "-c", code)
+        report, done = cold(PYTHON, "-c", code)
         took = time.perf_counter() - began
         assert (done.returncode, report["peak"]) == (0, None)
         ratios.append(took / float(done.stdout.splitlines()[0]))

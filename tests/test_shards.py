@@ -5,7 +5,9 @@ import subprocess
 import time
 
 import pytest
-from conftest import FATHOM, PYTHON, environment
+from conftest import FATHOM, PYTHON
+
+IS_WARM = True
 
 # What it needs grows with the width; `program` cannot be remembered.
 SCRIPT = """
@@ -36,7 +38,7 @@ def project(tmp_path):
 
 
 @pytest.fixture
-def sweep(project):
+def sweep(fathom, project):
     """`fathom sweep` as one job of an array: starts it; then the answer, the text and the exit code."""
 
     def start(*words, job=None, command=(PYTHON, "train.py")):
@@ -46,7 +48,7 @@ def sweep(project):
         env |= {name: str(value) for name, value in ids.items()} if job is not None else {}
         words = [FATHOM, "sweep", "--json", project / f"{job}.json", *words, "--", *command]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        process = subprocess.Popen([str(word) for word in words], cwd=project, env=environment(env), **pipes)
+        process = subprocess.Popen([str(word) for word in words], cwd=project, env=fathom.environment(env), **pipes)
 
         def wait():
             stdout, stderr = process.communicate(timeout=200)

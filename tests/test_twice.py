@@ -7,6 +7,8 @@ import re
 import pytest
 from conftest import SCRIPTS, sampled
 
+IS_WARM = True
+
 # Sizes by values, several processes, the compiler, random layers; the others take too long for every day.
 SAMPLE = ["detection", "cnn_zoo", "subprocesses", "ordinary", "owners"]
 QUICK = ["cnn_zoo", "subprocesses"]

@@ -6,6 +6,8 @@ import pytest
 from conftest import PYTHON, sampled
 from test_unknown import BRANCH, EXIT, HIDDEN, LINE, MASK, SIZED, TRAINS
 
+IS_WARM = True
+
 # As MASK, with rows to vary: nothing kept needs 4 GiB or so, all of 60,000 rows another 4.5.
 SCRIPT = "import os\n" + MASK.replace("60000", "int(os.environ.get('ROWS', 60000))")
 PLACE = f"`__getitem__` at train.py:{LINE + 1}"

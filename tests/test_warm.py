@@ -1,12 +1,14 @@
 """A script that is run by a fork of a warm Python is reported as one that Python was started for."""
 
+import json
 import os
 import re
+import runpy
 import subprocess
 import time
 
 import pytest
-from conftest import FATHOM, PYTHON, WARM, environment
+from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, WARM, environment
 from small_runs import TRAIN
 
 RUNS_OUT = TRAIN.replace("4096", "40960")
@@ -17,9 +19,8 @@ def report_of(fathom, path, flags):
     report, done = fathom(PYTHON, path, flags=flags)
     for process in report["processes"]:
         del process["pid"], process["parent_pid"], process["command"]
-    del report["wall_seconds"], report["next"]
-    between = " ".join(fathom.words()) + " " if hasattr(fathom, "words") else "no such words"
-    return report, re.sub(r"\d+\.\d s\b", "S", done.stdout.replace(between, "").partition("\nnext  ")[0]), done.returncode
+    del report["wall_seconds"]
+    return report, re.sub(r"\d+\.\d s\b", "S", done.stdout), done.returncode
 
 
 def is_there(path, wanted):
@@ -30,7 +31,10 @@ def is_there(path, wanted):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("text", [TRAIN, FAILS, RUNS_OUT], ids=["trains", "fails", "runs out"])
+CONVOLUTIONS = (SCRIPTS / "resnet_flags.py").read_text()
+
+
+@pytest.mark.parametrize("text", [TRAIN, FAILS, RUNS_OUT, CONVOLUTIONS], ids=["trains", "fails", "runs out", "convolutions"])
 def test_the_report_is_the_same(cold, warm, tmp_path, text):
     path = tmp_path / "train.py"
     path.write_text(text)
@@ -52,21 +56,47 @@ def test_a_fork_does_not_outlive_its_run(warm):
     is_there(f"/proc/{pid}", False)
 
 
+PHANTOM = {"LD_PRELOAD": "/lib/libfathom_phantom.so"}
+
+
 @pytest.mark.parametrize(
-    ("words", "options", "is_forked"),
+    ("words", "env", "is_script"),
     [
-        (["run", "--", PYTHON, "train.py"], {}, True),
-        (["run", "--gpu", "t4", "--", PYTHON, "-c", "1"], {"env": {"FATHOM_STRICT": "1"}}, True),
-        (["run", "--", PYTHON, "-I", "train.py"], {}, False),
-        (["run", "--", "sh", "-c", "1"], {}, False),
-        (["run", "--world-size", "2", "--", PYTHON, "train.py"], {}, False),
-        (["run", "--", PYTHON, "train.py"], {"env": {"FATHOM_VERIFY": "on"}}, False),
-        (["run", "--", PYTHON, "train.py"], {"env": {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}}, False),
-        (["sweep", "--vary", "n=1", "--", PYTHON, "train.py"], {}, False),
+        ("train.py --lr 1", PHANTOM, True),
+        ("-c 1", PHANTOM, True),
+        ("-m train", PHANTOM, True),
+        ("train.py", {}, False),
+        ("-I train.py", PHANTOM, False),
+        ("", PHANTOM, False),
+        ("train.py", {**PHANTOM, "FATHOM_CONFINED": '{"by": "launcher"}'}, False),
+        ("train.py", {**PHANTOM, "FATHOM_CONFINED": '{"by": "fork"}'}, True),
     ],
 )
-def test_what_needs_a_python_of_its_own_gets_one(warm, words, options, is_forked):
-    assert bool(warm.is_forked([str(word) for word in words], options)) == is_forked
+def test_what_needs_a_python_of_its_own_gets_one(monkeypatch, words, env, is_script):
+    for name in ("LD_PRELOAD", "FATHOM_CONFINED"):
+        monkeypatch.setenv(name, env.get(name, ""))
+    start = runpy.run_path(str(ROOT / "tests" / "warm_start" / "sitecustomize.py"))
+    assert start["is_script"](words.split(" ") if words else []) == is_script
+
+
+def test_settings_that_are_read_while_torch_is_imported(warm):
+    assert warm.is_forked({}) and warm.is_forked({"FATHOM_VERIFY": "on"})
+    assert not warm.is_forked({"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
+
+
+TRIALS = ("sweep", "--vary", "width=1024,2048", "--set", "width={}", "--gpu", "rtx3090", "--fresh", "--quiet")
+
+
+def test_trials_are_the_same(cold, warm, tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN.replace("import torch", "import sys, torch").replace("4096", "int(sys.argv[1])"))
+    answers = []
+    for fathom in (cold, warm):
+        done = fathom.command(*TRIALS, "--json", tmp_path / "answer.json", "--", PYTHON, "train.py", cwd=tmp_path)
+        assert done.returncode == 0 and "starts Python anew" not in done.stdout, done.stdout + done.stderr
+        answer = json.loads((tmp_path / "answer.json").read_text())
+        del answer["wall_seconds"]
+        answers.append(answer)
+    assert answers[0] == answers[1] and answers[0]["trials"]["run"] == 2
 
 
 def test_the_server_ends_with_who_started_it(cold, tmp_path):

@@ -6,15 +6,21 @@ is put together by hand.
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 from conftest import FATHOM, PYTHON, ROOT, SCRIPTS, environment
+
+sys.path.insert(0, str(ROOT / "packaging"))
+import glibc
+import sdist
 
 LIBRARIES = [FATHOM.parent / f"libfathom_{crate}.so" for crate in ("phantom", "recorder")]
 
@@ -63,6 +69,49 @@ def test_versions_agree():
     assert len(found) == 1, found
 
 
+# -- the source -----------------------------------------------------------------------------------------
+
+
+def test_the_source_distribution(tmp_path):
+    """The same tree gives the same bytes; what builds a wheel is in it, and what only tests need is not."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        assert sdist.build(ROOT, tmp_path / name) == "fathom_gpu-0.1.0.tar.gz"
+    one, two = (path / "fathom_gpu-0.1.0.tar.gz" for path in (tmp_path / "one", tmp_path / "two"))
+    assert one.read_bytes() == two.read_bytes()
+    with tarfile.open(one) as tar:
+        names = {name.partition("/")[2] for name in tar.getnames()}
+        information = tar.extractfile("fathom_gpu-0.1.0/PKG-INFO").read().decode()
+    needed = {"pyproject.toml", "Cargo.lock", "packaging/backend.py", "crates/fathom/src/main.rs", "python/fathom/_doorway/entry.py"}
+    assert needed <= names, needed - names
+    assert not [name for name in names if name.startswith(("tests/", "target", "bench/")) or name.endswith((".so", ".pyc"))]
+    for line in ("Name: fathom-gpu", "License-Expression: MIT OR Apache-2.0", "Requires-Python: >=3.10", "# Fathom"):
+        assert f"{line}\n" in information, information[:2000]
+
+
+def test_the_glibc_of_a_wheel_is_a_version():
+    assert glibc.wanted({"glibc": "2.28"}) == "2.28" and glibc.wanted(None) is None and glibc.tag("2.28") == "manylinux_2_28"
+    with pytest.raises(SystemExit, match="hint: write a version"):
+        glibc.wanted({"glibc": "old"})
+    assert glibc.newest("manylinux_2_34_x86_64") > glibc.newest("manylinux_2_28_x86_64")
+    assert glibc.newest("linux_x86_64") > glibc.newest("manylinux_2_40_x86_64")
+
+
+def test_a_wheel_that_is_not_what_its_name_says_is_removed(tmp_path, monkeypatch):
+    wheel = tmp_path / f"fathom_gpu-0.1.0-py3-none-manylinux_2_28_{platform.machine()}.whl"
+    said = f'is consistent with\nthe following platform tag:\n"manylinux_2_34_{platform.machine()}".'
+    shown = subprocess.CompletedProcess([], 0, said, "")
+    monkeypatch.setattr(glibc.subprocess, "run", lambda *words, **options: shown)
+    wheel.touch()
+    with pytest.raises(SystemExit, match="auditwheel says manylinux_2_34"):
+        glibc.check(wheel, "2.28")
+    assert not wheel.exists()
+    wheel.touch()
+    shown.stdout = said.replace("2_34", "2_17")
+    glibc.check(wheel, "2.28")
+    assert wheel.exists()
+
+
 # -- a wheel --------------------------------------------------------------------------------------------
 
 
@@ -91,6 +140,18 @@ def test_a_wheel_holds_all_three_and_nothing_else(wheel):
     assert not [name for name in names if "__pycache__" in name or name.startswith(("tests", "crates", "target"))]
     assert wheel.stat().st_size < 10 << 20
     assert not (ROOT / "python" / "fathom" / "lib").exists()
+
+
+def test_every_file_runs_with_an_old_glibc(wheel):
+    """By the versions of functions that each file asks for, whatever the wheel is called."""
+    assert re.search(r"-manylinux_2_28_(x86_64|aarch64)\.whl$", wheel.name), wheel.name
+    asked = {}
+    with zipfile.ZipFile(wheel) as packed:
+        for name in packed.namelist():
+            content = packed.read(name)
+            if content.startswith(b"\x7fELF"):
+                asked[name] = max(int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=[.\0])", content))
+    assert len(asked) == 3 and max(asked.values()) <= 28, asked
 
 
 def test_the_tool_runs_scripts_of_another_environment(tool, tmp_path):

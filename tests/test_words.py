@@ -82,6 +82,16 @@ def test_help_is_as_it_was_read():
         assert text == printed("help", *words), "`fathom help X` and `fathom X --help` are one"
 
 
+def test_the_page_of_commands_is_their_help():
+    """docs/reference/commands.md, made of the golden texts."""
+    order = re.findall(r"^  (\w+) ", (GOLDEN / "help" / "fathom.txt").read_text().partition("Commands:")[2].partition("Options:")[0], re.M)
+    parts = ["# Commands\n\nWhat `--help` says. Flags can also be set in the environment and in `fathom.toml` ([settings](settings.md)).\n"]
+    for command in ["fathom", *(command for command in order if command != "help")]:
+        title = command if command == "fathom" else f"fathom {command}"
+        parts.append(f"## `{title}`\n\n```text\n{(GOLDEN / 'help' / f'{command}.txt').read_text().rstrip()}\n```\n")
+    golden(ROOT / "docs" / "reference" / "commands.md", "\n".join(parts))
+
+
 # What is typed wrongly, and what it says: each error has a hint, or clap's usage.
 WRONG = [
     ["run"],
@@ -120,6 +130,24 @@ def test_errors_are_as_they_were_read(tmp_path):
         parts.append(f"$ fathom {' '.join(words)}\n{text.rstrip()}\n")
         assert "error" in text and ("hint" in text or "Usage" in text), text
     golden(GOLDEN / "errors.txt", "\n".join(parts))
+
+
+# The shortest example, and a case with long names: as wide as the reader.
+WIDE = [(script, width) for script in ("first/train.py", "uni3d-dp3/train.py") for width in (60, 80, 120)]
+CONFIGS = {"uni3d-dp3/train.py": "uni3d-128x64"}
+
+
+@pytest.mark.parametrize(("script", "width"), WIDE, ids=lambda value: str(value).split("/")[0])
+def test_the_report_is_as_wide_as_its_reader(fathom, script, width):
+    words = ["--config", f"examples/{script.split('/')[0]}/{CONFIGS[script]}.yaml"] if script in CONFIGS else []
+    command = ("run", "--gpu", "rtx3090", "--", ".venv/bin/python", f"examples/{script}", *words)
+    done = fathom.command(*command, env={"COLUMNS": width}, timeout=300)
+    report = re.search(r"^(FITS|DOES NOT FIT)  .*\Z", done.stdout, re.M | re.S)
+    assert report, done.stdout + done.stderr
+    text = re.sub(r"\d+\.\d s\b", "N s", report[0])
+    lines = text.partition("\nnext ")[0].splitlines()
+    assert all(len(line) <= width for line in lines), text
+    golden(GOLDEN / "reports" / f"{script.split('/')[0]}-{width}.txt", text)
 
 
 # Each case as its document has it, and the shortest example.

@@ -1,42 +1,24 @@
-"""A Python that has imported torch on the phantom already: runs that test something else than the start are forks of it.
+"""A Python that has imported torch on the phantom already: scripts of tests that are about something else than the start
+are forks of it.
 
-`fathom run … -- python -I tests/warm.py SOCKET WORDS…` stands for `fathom run … -- python WORDS…`. The small program
-that is started so hands its words, environment, folder and standard streams over to the server, and ends as the fork
-ends. The server is `fathom run -- python tests/warm.py SOCKET`, one for each of pytest's workers, and ends when its
-standard input does. How a fork becomes the script is the product's own way: `python/fathom/_warm/server.py`.
+`python tests/warm.py SOCKET`, started by `fathom run`, one for each of pytest's workers; it ends when its standard input
+does. `warm_start/sitecustomize.py` is the other end: it hands over what was to start. How a fork becomes the script is the
+product's own way: `python/fathom/_warm/server.py`. The product's warm processes, which trials are forked from, are forks,
+too: of a second process, at SOCKET-trials, which has also imported what every trial's does.
 """
 
-import json
-import os
-import socket
 import sys
 
 STARTED_WITH, LOOKS_IN = frozenset(sys.modules), sys.path[:]
-SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../python/fathom/_warm/server.py")
+
+import functools  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+import selectors  # noqa: E402
+import socket  # noqa: E402
+
+SERVER = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../python/fathom/_warm/server.py"))
 STREAMS = [0, 1, 2]
-
-
-# -- the small program ---------------------------------------------------------------------------------------------------
-
-
-def hand_over(path, words):
-    """Ends as the fork ends, by its exit code or its signal."""
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(path)
-    request = {"words": words, "environment": dict(os.environ), "folder": os.getcwd()}
-    message = json.dumps(request).encode()
-    socket.send_fds(connection, [len(message).to_bytes(8, "big")], STREAMS)
-    connection.sendall(message)
-    answer = connection.recv(64)
-    if not answer:
-        sys.exit("the warm Python is gone")
-    status = int(answer)
-    if os.WIFSIGNALED(status):
-        os.kill(os.getpid(), os.WTERMSIG(status))
-    os._exit(os.WEXITSTATUS(status))
-
-
-# -- the server ----------------------------------------------------------------------------------------------------------
 
 
 def load_server():
@@ -60,13 +42,8 @@ def received(connection):
     return json.loads(b"".join(parts)), streams
 
 
-def serve(path):
-    """Forks for each request; in a fork it returns the request."""
-    import selectors
-
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen()
+def serve(listener, before):
+    """Forks for each request, in a process group of its own; in a fork it returns the request."""
     selector = selectors.DefaultSelector()
     selector.register(listener, selectors.EVENT_READ)
     selector.register(0, selectors.EVENT_READ)
@@ -79,6 +56,7 @@ def serve(path):
             if file is listener:
                 connection, _ = listener.accept()
                 request, streams = received(connection)
+                before()
                 pid = os.fork()
                 if pid == 0:
                     for number, stream in zip(STREAMS, streams):
@@ -88,6 +66,7 @@ def serve(path):
                     for other in (*asks, connection, listener):
                         other.close()
                     return request
+                os.setpgid(pid, pid)
                 for stream in streams:
                     os.close(stream)
                 process = os.pidfd_open(pid)
@@ -95,7 +74,7 @@ def serve(path):
                 selector.register(process, selectors.EVENT_READ)
                 selector.register(connection, selectors.EVENT_READ)
             elif file in asks:  # who asked was killed, and has nothing else to say
-                os.kill(pids[asks[file]][0], 9)
+                os.killpg(pids[asks[file]][0], 9)
                 selector.unregister(file)
             else:
                 pid, connection = pids.pop(file)
@@ -109,21 +88,46 @@ def serve(path):
                 connection.close()
 
 
+def become_server(server, words):
+    """The product's own warm process: its start finds everything imported."""
+    server.load_doorway = lambda folder: None
+    sys.argv[:] = words
+    server.start()
+
+
+def listening(path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    return listener
+
+
 def start(path):
     for name in ("FATHOM_DOORWAY", "FATHOM_RUN"):  # the doorway opens in a fork, for the run that asks for it
         del os.environ[name]
     server = load_server()
     if not server.prepare([], is_alone=True):
         sys.exit("importing torch has touched the card")
-    request = serve(path)
+
+    @functools.cache
+    def import_more():
+        server.load_doorway = lambda folder: None
+        server.prepare(["-c", ""], is_alone=False)
+
+    os.symlink(sys.prefix, f"{path}-of")
+    of_trials, of_scripts = listening(f"{path}-trials"), listening(path)
+    is_of_trials = os.fork() == 0
+    request = serve(of_trials, import_more) if is_of_trials else serve(of_scripts, lambda: None)
+    (of_scripts if is_of_trials else of_trials).close()
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    if is_of_trials:
+        become_server(server, request["words"])
     server.leave_exit_to_parent()
     sys.modules["fathom"]._doorway.entry.ready()
     server.run_to_end(server.become_main(request["words"]))
 
 
 if __name__ == "__main__":
-    path, *words = sys.argv[1:]
-    hand_over(path, words) if words else start(path)
+    start(sys.argv[1])

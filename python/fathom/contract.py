@@ -67,6 +67,7 @@ End = dict[str, object]
 Early = dict[str, object]
 Levers = dict[str, object]
 Lever = dict[str, object]
+Setting = dict[str, object]
 Edit = dict[str, object]
 Flops = dict[str, object]
 Waits = dict[str, object]
@@ -330,11 +331,13 @@ def lever(
     sites: list[str],
     places: list[str],
     meets_batch_norm: bool,
+    means_of_means: bool,
     change: str,
     batch: int | None = None,
     edits: list[Edit],
     in_the_way: list[str],
     words: list[str],
+    settings: list[Setting],
 ) -> Lever:
     """One lever."""
     return {
@@ -344,11 +347,35 @@ def lever(
         "sites": sites,
         "places": places,
         "meets_batch_norm": meets_batch_norm,
+        "means_of_means": means_of_means,
         "change": change,
         "batch": batch,
         "edits": edits,
         "in_the_way": in_the_way,
         "words": words,
+        "settings": settings,
+    }
+
+
+def setting(
+    *,
+    name: str,
+    like: str,
+    shown: str,
+    parts: int,
+    batch: int | None = None,
+    words: list[str],
+    edits: list[Edit],
+) -> Setting:
+    """A setting that the script has already: a flag, a key of its config file, a constant."""
+    return {
+        "name": name,
+        "like": like,
+        "shown": shown,
+        "parts": parts,
+        "batch": batch,
+        "words": words,
+        "edits": edits,
     }
 
 

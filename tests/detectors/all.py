@@ -12,7 +12,7 @@ from pathlib import Path
 import torch._dynamo  # noqa: F401  the first optimizer of each case would import it
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import attention, blowups, copies, inference, layers, shapes, training, words  # noqa: E401, F401
+import architectures, attention, blowups, copies, inference, layers, loops, shapes, training, words  # noqa: E401, F401
 import forks
 from case import CASES
 

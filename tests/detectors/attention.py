@@ -65,6 +65,34 @@ def softmax_by_hand():
     return AT_ONCE * MATRIX
 
 
+@fires("attention-matrices", "The code multiplies, takes the softmax and multiplies by itself", FUSED)
+def scores_before_the_softmax():
+    class Attention(Heads):
+        pass
+
+    def attend(q, k, v):
+        ballast = torch.empty(4, MATRIX, dtype=torch.uint8, device="cuda")
+        scores = q @ k.transpose(-2, -1)  # HERE
+        del ballast
+        return scores.softmax(-1) @ v
+
+    train(Attention(attend).cuda(), tokens())
+    return MATRIX
+
+
+@spares("attention-matrices")
+def a_linear_layer_as_wide_as_there_are_tokens():
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.value = nn.Linear(TOKENS, TOKENS)
+
+        def forward(self, x):
+            return self.value(x)
+
+    train(Attention().cuda(), randn(BATCH, TOKENS, TOKENS))
+
+
 @spares("attention-matrices")
 def fused():
     train(Heads(F.scaled_dot_product_attention).cuda(), tokens())

@@ -3,6 +3,7 @@
 import copy
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from blowups import Calls
@@ -179,3 +180,39 @@ def a_clone_whose_source_is_gone():
 def layers_of_one_size():
     """Many tensors of one shape, and none is a copy."""
     train(nn.Sequential(*(nn.Sequential(nn.Linear(512, 512), nn.Tanh()) for _ in range(4))).cuda(), randn(*ROWS))
+
+
+class Rounded(torch.autograd.Function):
+    """As layers of eight bits do: rounded for the product, and kept so."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.tanh(x)
+        short = y.to(torch.float8_e4m3fn)
+        ctx.save_for_backward(y, short)
+        return y * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        y, _ = ctx.saved_tensors
+        return gradient * y
+
+
+@spares("duplicates")
+def rounded_to_eight_bits():
+    def forward(self, x):
+        return Rounded.apply(self.fc(x))
+
+    train(nn.Sequential(*(Calls(forward, fc=nn.Linear(512, 512)) for _ in range(3))).cuda(), randn(*ROWS))
+
+
+@spares("duplicates")
+def what_comes_later_with_the_same_sizes():
+    """A convolution's result is as large as its input, whose own source is gone: the input is no copy of it."""
+
+    def forward(self, x):
+        joined = torch.cat([self.first(x), x], 1).transpose(2, 3).contiguous()
+        return F.leaky_relu(self.norm(self.second(joined)))
+
+    layers = {"first": nn.Conv2d(32, 32, 1), "second": nn.Conv2d(64, 64, 1), "norm": nn.BatchNorm2d(64)}
+    train(Calls(forward, **layers).cuda(), randn(8, 32, 128, 128))

@@ -72,3 +72,31 @@ def joined_in_a_training():
         past.sum().backward()
         optimizer.step()
         optimizer.zero_grad()
+
+
+class Weight(nn.Module):
+    """A matrix of any kind, which is made wide for its product."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(2048, 2048, dtype=dtype), requires_grad=False)
+
+    def forward(self, x):
+        return x @ self.weight.to(x.dtype)
+
+
+@torch.no_grad()
+def calls(dtype):
+    model = nn.Sequential(*(Weight(dtype) for _ in range(8))).cuda()
+    for _ in range(4):
+        model(randn(64, 2048, dtype=torch.bfloat16))
+
+
+@fires("model-state", "the model's weights", {"quantise": "changes numerics", "model-offload": "exact"})
+def weights_of_two_bytes():
+    calls(torch.bfloat16)
+
+
+@fires("model-state", "the model's weights", {"model-offload": "exact"}, without=("quantise", "half-weights"))
+def weights_of_eight_bits():
+    calls(torch.int8)

@@ -261,6 +261,35 @@ def results_that_autograd_keeps():
     train(mlp(layers=6).cuda(), randn(16384, 512))
 
 
+@spares("checkpointing-misses")
+def logits_behind_checkpoints():
+    """What the loss keeps is more than all blocks do: no switch of theirs would change that."""
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + checkpoint(block, x, use_reentrant=False)
+        return self.head(x)
+
+    model = Calls(forward, blocks=mlp(layers=6), head=nn.Linear(512, WORDS)).cuda()
+    model.gradient_checkpointing = True
+    train(model, randn(4096, 512), loss=of_classes)
+
+
+@spares("checkpointing-misses")
+def a_switch_of_the_whole_model():
+    """As in timm: it is an attribute of the model, its blocks run again, and the stem keeps a little."""
+
+    def forward(self, x):
+        x = self.stem(x)
+        for block in self.blocks:
+            x = x + checkpoint(block, x, use_reentrant=False)
+        return x
+
+    model = Calls(forward, stem=nn.Sequential(nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 512)), blocks=mlp(layers=16))
+    model.grad_checkpointing = True
+    train(model.cuda(), randn(8192, 512), loss=torch.mean)
+
+
 @fires("activations", "inputs of checkpoints")
 def inputs_of_checkpoints():
     train(checkpointed(use_reentrant=False), randn(8192, 512), loss=torch.mean)

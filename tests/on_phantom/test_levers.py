@@ -125,13 +125,33 @@ def plain_step():
 
 
 @pytest.mark.parametrize(
-    "name, share", [("fused-optimizer", 0.9), ("no-foreach", 0.9), ("sgd", 0.95), ("adafactor", 0.95)]
+    "name, share", [("fused-optimizer", 0.9), ("no-foreach", 0.9), ("sgd", 0.95), ("adafactor", 0.95),
+                    ("8bit-optimizer", 0.9), ("offload-optimizer", 0.8), ("lora", 0.8)],
 )
 def test_the_step_shrinks(name, share, plain_step):
     plain = plain_step
     _, peak, (facts,) = train("cuda", [{"lever": name}], width=512, batch=1)
     assert facts["applied"], facts
     assert peak < share * plain, (peak / MIB, plain / MIB)
+
+
+@pytest.mark.parametrize("name", ["8bit-optimizer", "offload-optimizer", "lora"])
+def test_what_cannot_be_applied_says_what_its_peak_is_of(name):
+    """Where no package is installed that has it, and for LoRA, which is written by hand."""
+    _, _, (facts,) = train("cuda", [{"lever": name}], width=64, batch=1)
+    assert facts["applied"] and facts["edits"] == [] and "the peak is that of a stand-in" in facts["in_the_way"][0], facts
+
+
+def test_eight_bits_are_two_bytes_a_parameter():
+    undo = levers.install([{"lever": "8bit-optimizer"}])
+    weight = nn.Parameter(torch.zeros(1024, 1024, device="cuda"))
+    optimizer = torch.optim.AdamW([weight], lr=1e-3)
+    weight.grad = torch.zeros_like(weight)
+    before = torch.cuda.memory_allocated()
+    optimizer.step()
+    kept = torch.cuda.memory_allocated() - before
+    undo()
+    assert kept == 2 * weight.numel() + 2 * 4 * weight.numel() // 256
 
 
 def test_gradients_are_given_back_early():
@@ -249,7 +269,7 @@ def test_numerically_equal_levers_differ_by_rounding(request_):
     "request_, reason",
     [
         ({"lever": "bucket-view"}, "DistributedDataParallel"),
-        ({"lever": "8bit-optimizer"}, "installed"),
+        ({"lever": "own-setting"}, "no flag"),
         ({"lever": "chunked-cross-entropy"}, "16 million"),
         ({"lever": "ema-cpu"}, "AveragedModel"),
         ({"lever": "half-frozen"}, "frozen"),
@@ -299,3 +319,27 @@ def test_every_lever_has_its_words_and_its_inverse():
         undo = levers.install([{"lever": name, "modules": [], "settings": "x:1"}])
         undo()
         assert nn.Module.__call__ is call and torch.optim.Optimizer.__init__ is make, name
+
+
+@pytest.mark.parametrize("ignored, is_other", [((0, 1), True), ((3, 3), False)])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_mean_over_targets_that_are_not_ignored(ignored, is_other, device):
+    """Of two parts it is the mean of the whole only where both ignore as many; the real gradients say the same."""
+    x, target = torch.randn(2, 8, 4), torch.zeros(2, 8, dtype=torch.long)
+    for part, count in zip(target, ignored):
+        part[:count] = -100
+
+    def gradient(parts):
+        weight = torch.ones(4, 5, requires_grad=True)
+        for rows, targets in parts:
+            (nn.functional.cross_entropy(rows @ weight, targets) / len(parts)).backward()
+        return weight.grad
+
+    whole, divided = gradient([(x.flatten(0, 1), target.flatten())]), gradient(list(zip(x, target)))
+    assert torch.allclose(whole, divided, atol=1e-6) != is_other
+    undo = levers.install([{"lever": "accumulate", "parts": 2}])
+    layer = nn.Linear(4, 5).to(device)
+    for rows, targets in zip(x, target):
+        nn.functional.cross_entropy(layer(rows.to(device)), targets.to(device)).backward()
+    (facts,) = undo()
+    assert facts["means_of_means"] is is_other

@@ -28,6 +28,14 @@ COUNT = 120_000
 BOUND = 0.25
 
 
+# The first and the second are nearly the same.
+BOXES = [[0.0, 0.0, 10.0, 10.0], [1.0, 1.0, 10.0, 10.0], [20.0, 20.0, 30.0, 30.0]]
+
+
+def torchvision():
+    return pytest.importorskip("torchvision.ops")
+
+
 def data(seed=0, count=COUNT):
     return torch.randn(count, generator=torch.Generator().manual_seed(seed))
 
@@ -193,6 +201,8 @@ PROGRAMS = {
     "index of NumPy's, changed later": lambda x: indexed_by_array(x),
     "number of NumPy's": lambda x: x.view(300, 400)[np.int64(7)] * np.float32(2) + np.float64(0.5),
     "repeat_interleave": lambda x: x[:100].repeat_interleave(x[:100].abs().long()),
+    "boxes that overlap": lambda x: x[torchvision().nms(x.new_tensor(BOXES), x.new_tensor([0.9, 0.8, 0.7]), 0.5)],
+    "many boxes": lambda x: x[torchvision().nms(x[:8000].view(2000, 4).abs().cumsum(1), x[:2000], 0.5)],
 }  # fmt: skip
 
 # What the design gives up on: gradients of large graphs, and what follows from them; replays of graphs; memory with two

@@ -8,6 +8,7 @@ to be kept. A version that is not named keeps its row.
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -40,10 +41,10 @@ def pip(python, *words):
 
 
 def triton_of(folder):
-    """What its torch pins."""
+    """What its torch wants: `triton==3.6.0`, of newer ones `triton~=3.8.0`."""
     [metadata] = folder.glob("lib/python3*/site-packages/torch-*.dist-info/METADATA")
-    pins = [line.split("==")[1] for line in metadata.read_text().splitlines() if line.startswith("Requires-Dist: triton==")]
-    return f"triton=={pins[0].split(';')[0].strip()}"
+    wanted = [line.removeprefix("Requires-Dist: ") for line in metadata.read_text().splitlines()]
+    return next(line.split(";")[0].strip() for line in wanted if re.match(r"triton *[=~]=", line))
 
 
 def install(version, folder):
@@ -60,7 +61,7 @@ def check(python, script, flags, folder):
     """`works`, or the first line that says what does not."""
     report = folder / "report.json"
     report.unlink(missing_ok=True)
-    flags = ["--gpu", "rtx3090", "--steps", "0", "--verify", "off", "--whole", "off", "--json", str(report), *flags]
+    flags = ["--quiet", "--gpu", "rtx3090", "--steps", "0", "--verify", "off", "--whole", "off", "--json", str(report), *flags]
     command = [str(FATHOM), "run", *flags, "--", str(python), str(HERE / script)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     said = done.stdout + done.stderr

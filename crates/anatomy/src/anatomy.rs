@@ -111,6 +111,16 @@ pub struct Dissection {
     pub alike: Vec<Alike>,
     /// From the card's total down.
     pub ledger: Vec<Entry>,
+    /// Of what is reserved.
+    pub private: Private,
+}
+
+/// Private pools, such as those of CUDA graphs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Private {
+    pub pools: u64,
+    /// Of their segments.
+    pub bytes: u64,
 }
 
 /// A module, with what it holds.
@@ -207,6 +217,8 @@ pub struct Tensor {
     pub origin: Origin,
     /// When it was made.
     pub born: When,
+    /// How many events had happened then: who came first.
+    pub made: usize,
     /// When it was given back; `None` if that is not seen.
     pub freed: Option<When>,
     /// Backward passes that were to use it and ended while it was alive, up to this moment.

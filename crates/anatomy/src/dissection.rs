@@ -82,6 +82,7 @@ impl<'a> Knife<'a> {
             born: born(&alive),
             alike: self.alike(&alive),
             tensors: alive.iter().map(|life| self.tensor(life, time)).collect(),
+            private: crate::private::private(self.timeline, time),
             ledger: ledger::ledger(self.around, self.timeline, time, &self.lives.list, tensors),
         }
     }
@@ -248,6 +249,7 @@ impl<'a> Knife<'a> {
             also: self.other_names(life),
             origin: Origin { module, ..self.origin(life.owner) },
             born: life.when,
+            made: life.born,
             freed: (life.freed != NEVER).then(|| self.when(life.freed)),
             outlived: self.outlived(life, time),
             is_soft: life.is_soft,

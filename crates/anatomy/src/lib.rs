@@ -32,6 +32,7 @@ pub mod lives;
 mod modules;
 mod peaks;
 mod phases;
+mod private;
 mod source;
 mod tensors;
 

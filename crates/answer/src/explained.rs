@@ -121,3 +121,22 @@ pub fn page(items: Vec<Item>, documents: Vec<Value>) -> String {
     let title = if first.is_empty() { "Fathom".to_owned() } else { format!("{first} · Fathom") };
     page::render(&Bundle { title, items, documents })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the viewer answers: the text, the JSON and the page follow from one replay.
+    #[test]
+    fn a_recording_is_replayed_once() {
+        let text = "torch 2.15.0\nsegment_alloc 0x1000000 20971520\nalloc 0x1000000 4194304";
+        let recording = recording::text::recording(text).unwrap();
+        let before = allocator::reproduced();
+        let wants = Wants { fragments: true, floor: true, deferred: true, source: true };
+        let explained = explanation(recording, "run.fathom", "", wants).unwrap();
+        let shown = report::explain(&explained, report::Reader::plain(80), &Default::default());
+        let page = page(vec![item(&explained, "run.fathom", "").unwrap()], Vec::new());
+        assert!(shown.contains("4.0 MiB") && page.contains("run.fathom"));
+        assert_eq!(allocator::reproduced(), before + 1);
+    }
+}

@@ -97,6 +97,38 @@ pub struct ShareReading {
     pub used: u64,
 }
 
+/// What a process holds of one card, as a management tool reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HolderReading {
+    pub pid: u32,
+    /// When it started, in the system's ticks.
+    pub started: u64,
+    /// Its context and all else.
+    pub bytes: u64,
+}
+
+impl HolderReading {
+    /// Who holds memory of a card, by the bytes of a page; whether they still run is not said there.
+    pub fn parse(bytes: &[u8], card: usize) -> Result<Vec<HolderReading>, NoPage> {
+        use std::mem::{offset_of, size_of};
+        check_page(bytes, MAGIC, size_of::<Cards>())?;
+        let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let short = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let holder = |row: usize| {
+            let at = offset_of!(Cards, rows) + row * size_of::<Row>();
+            let held = at + offset_of!(Row, held) + card * size_of::<Held>();
+            Some(HolderReading {
+                pid: short(at + offset_of!(Row, pid))?,
+                started: long(at + offset_of!(Row, started))?,
+                bytes: long(held + offset_of!(Held, context))?
+                    + long(held + offset_of!(Held, used))?,
+            })
+        };
+        let all = (0..MAX_PROCESSES).filter_map(holder);
+        Ok(all.filter(|holder| holder.pid != 0 && holder.bytes != 0).collect())
+    }
+}
+
 impl PeakReading {
     /// The peaks of all cards in the bytes of a page.
     pub fn parse(bytes: &[u8]) -> Result<Vec<PeakReading>, NoPage> {
@@ -148,5 +180,13 @@ mod tests {
         assert_eq!((peaks.len(), &peaks[2]), (MAX_DEVICES, &PeakReading { bytes: 60, shares }));
         assert_eq!(peaks[0], PeakReading::default());
         assert_eq!(PeakReading::parse(&bytes[..100]), Err(NoPage::Short));
+        let row = offset_of!(Cards, rows) + 3 * size_of::<Row>();
+        let held = row + offset_of!(Row, held) + 2 * size_of::<Held>();
+        for (place, value) in [(row, 9_u64), (row + 8, 44), (held, 10), (held + 8, 20)] {
+            bytes[place..place + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        let holder = HolderReading { pid: 9, started: 44, bytes: 30 };
+        assert_eq!(HolderReading::parse(&bytes, 2), Ok(vec![holder]));
+        assert_eq!(HolderReading::parse(&bytes, 1), Ok(Vec::new()));
     }
 }

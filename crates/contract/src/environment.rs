@@ -76,6 +76,33 @@ variables! {
     PYTEST_OUTCOME = "FATHOM_PYTEST_OUTCOME", "none", "pytest plugin", "pytest plugin", "File in which the pytest inside of a run says what came of its test.";
 }
 
+/// Commands whose flags can be set, each below its own name.
+pub const COMMANDS: [&str; 11] = [
+    "run",
+    "check",
+    "report",
+    "fit",
+    "sweep",
+    "explain",
+    "diff",
+    "page",
+    "viewer",
+    "replay",
+    "calibrate",
+];
+
+/// The variable that sets a flag of one command: `page` of `run`.
+pub fn of_flag(command: &str, flag: &str) -> String {
+    format!("FATHOM_{command}_{flag}").replace('-', "_").to_uppercase()
+}
+
+/// The variable of a setting that several commands share.
+pub fn of_setting(setting: &str) -> String {
+    // The plain name says how a training is shortened.
+    let name = if setting == "whole" { "whole-run" } else { setting };
+    format!("FATHOM_{name}").replace('-', "_").to_uppercase()
+}
+
 /// Switches of our own tests: name, meaning. No process of a run reads them.
 pub const OF_TESTS: &[(&str, &str)] = &[
     ("FATHOM_CASE", "the one case of the differential tests to run"),
@@ -91,6 +118,10 @@ pub const OF_TESTS: &[(&str, &str)] = &[
     ("FATHOM_PID", "a test's own: the process that a script sends a signal to"),
     ("FATHOM_PYTHON_", "and a version: the Python of that torch, for the differential tests"),
     ("FATHOM_SNAPSHOTS", "a folder of memory snapshots"),
+    (
+        "FATHOM_TOOLS_PYTHON",
+        "a Python with tools that ask for GPUs and start scripts, for `tests/test_smi.py` and `tests/test_starters.py`",
+    ),
     ("FATHOM_TEST_SECONDS", "how long one of PyTorch's own tests may take"),
     ("FATHOM_TEST_SEED", "where random arguments of C functions begin"),
     ("FATHOM_TWICE", "`all`: every script is run twice"),
@@ -110,5 +141,9 @@ pub fn markdown() -> String {
     for Variable { name, default, set_by, read_by, meaning, .. } in VARIABLES {
         page += &format!("| `{name}` | {default} | {set_by} | {read_by} | {meaning} |\n");
     }
+    page += "\n## Flags of one command\n\n\
+             Every other flag has a variable that begins with the name of its command: `FATHOM_RUN_PAGE` is `--page` of \
+             `fathom run`, `FATHOM_FIT_HEADROOM` is `--headroom` of `fathom fit`. Switches take `on` and `off`; what can be \
+             repeated takes a line each. The same flags can stand in [`fathom.toml`](settings.md).\n";
     page
 }

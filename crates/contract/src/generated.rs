@@ -6,7 +6,7 @@ use crate::files::process::{Decided, Device, End, Fault, Generation, Loader, Mom
 use crate::files::{Early, FOLDER_SCHEMA, Field, File, Flops, Levers, OWNER_FILE, Process, Record};
 use crate::files::{
     Unanswered, Waits,
-    levers::{Edit, Lever},
+    levers::{Edit, Lever, Setting},
     sources,
 };
 
@@ -42,6 +42,7 @@ fn parts() -> Vec<Part> {
         file::<Early>(),
         file::<Levers>(),
         record::<Lever>(),
+        record::<Setting>(),
         record::<Edit>(),
         file::<Flops>(),
         file::<Waits>(),

@@ -11,6 +11,7 @@ pub mod environment;
 pub mod files;
 #[cfg(feature = "files")]
 pub mod generated;
+pub mod machine;
 pub mod status;
 pub mod work;
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use contract::environment::{OF_TESTS, VARIABLES};
+use contract::environment::{COMMANDS, OF_TESTS, VARIABLES, of_flag};
 
 /// Assembled, or this file would find itself.
 const START: &str = concat!("FATHOM", "_");
@@ -52,7 +52,9 @@ fn every_name_is_in_the_table() {
     let is_known = |name: &str| {
         let of_tests =
             |(own, _): &(&str, &str)| *own == name || own.ends_with('_') && name.starts_with(own);
+        let of_flag = |command: &&str| name.starts_with(&of_flag(command, ""));
         name == START
+            || COMMANDS.iter().any(of_flag)
             || VARIABLES.iter().any(|own| own.name == name)
             || OF_TESTS.iter().any(of_tests)
     };

@@ -10,6 +10,7 @@
 //!   results, and which of it `fit` tries;
 //! - [`scene`]: the moment that is looked at, and who has been claimed there;
 //! - `roles`: what an operator or an autograd node is for;
+//! - `knobs`: sizes as products of what the script calls them;
 //! - [`mod@detectors`]: one file each, a plain function from the scene to findings;
 //! - [`mod@page`]: the reference of all findings and remedies;
 //! - [`mod@ask`]: remedies that people believe in, checked against what was measured.
@@ -17,6 +18,7 @@
 pub mod ask;
 pub mod detectors;
 pub mod finding;
+mod knobs;
 mod label;
 pub mod page;
 mod phrases;
@@ -34,7 +36,7 @@ pub use finding::{Evidence, Finding, Whole};
 pub use label::Label;
 pub use remedies::Remedy;
 
-pub use suspects::{Suspect, suspects};
+pub use suspects::{Suspect, is_blamed, suspects};
 
 use scene::Scene;
 

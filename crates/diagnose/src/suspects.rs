@@ -3,11 +3,34 @@
 use anatomy::{Anatomy, Part};
 use recording::Category;
 
-use crate::finding::Whole;
+use crate::finding::{Finding, Whole};
 use crate::scene::{Scene, refused, sum};
 
 /// A suspect with this share of the whole or more, in percent, is a cause, not an alibi.
 const ALIBI: u64 = 10;
+
+/// Findings that suspects are the subject of.
+const SUBJECTS: [(&str, &str); 6] = [
+    ("inputs", "inputs"),
+    ("attention matrices", "attention-matrices"),
+    ("logits", "loss-logits"),
+    ("logits", "loss-gradients"),
+    ("extra copies of the model (EMA, teacher)", "model-copies"),
+    ("fragmentation", "fragmentation"),
+];
+
+/// Suspects that are parts of one finding, the model's state.
+const OF_STATE: [&str; 3] = ["parameters", "gradients", "optimizer state"];
+
+/// Whether a finding is about a suspect, so that it is no alibi: `whole` is what is allocated.
+pub fn is_blamed(suspect: &str, findings: &[Finding], whole: u64) -> bool {
+    let is_large =
+        |it: &Finding| u128::from(whole) * u128::from(ALIBI) <= u128::from(it.bytes) * 100;
+    findings.iter().any(|finding| match finding.id {
+        "model-state" => OF_STATE.contains(&suspect) && is_large(finding),
+        id => SUBJECTS.contains(&(suspect, id)),
+    })
+}
 
 /// Something that is often blamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +43,8 @@ pub struct Suspect {
     pub of: Whole,
 }
 
-/// Those that are not the cause, the largest first.
-pub fn suspects(anatomy: &Anatomy, ended_by_memory: bool) -> Vec<Suspect> {
+/// Those that are not the cause, the largest first; none that a finding is about.
+pub fn suspects(anatomy: &Anatomy, ended_by_memory: bool, told: &[Finding]) -> Vec<Suspect> {
     if !anatomy.has_names || anatomy.is_inferred {
         return Vec::new();
     }
@@ -56,6 +79,7 @@ pub fn suspects(anatomy: &Anatomy, ended_by_memory: bool) -> Vec<Suspect> {
         Whole::Allocated => scene.total,
         Whole::Reserved => scene.at.reserved,
     };
+    list.retain(|it| !is_blamed(it.name, told, scene.total));
     list.retain(|it| u128::from(it.bytes) * 100 < u128::from(whole(it.of)) * u128::from(ALIBI));
     list.sort_by_key(|it| std::cmp::Reverse(it.bytes));
     list

@@ -8,6 +8,7 @@ use contract::environment as name;
 use contract::files::levers::Lever as Row;
 use contract::files::{Flops, Levers};
 use fit::checkpoint::Step;
+use fit::lever::Own;
 use fit::patch::{Changed, Edit, Patch, by_file, edited};
 use fit::plan::{Bench, Cause, Fact, Look, Plan, Tried, Written};
 use fit::{Knob, Lever, Measured, Outcome};
@@ -28,6 +29,9 @@ const LARGE_PART: f64 = 0.1;
 
 /// Modules that are offered for freezing, at most.
 const PARTS: usize = 3;
+
+/// What is there whatever the batch.
+const STATE: [Category; 3] = [Category::Weights, Category::Gradients, Category::Optimizer];
 
 /// Passes before a step of a trial: the memory of all further ones is the same.
 const PASSES: u32 = 2;
@@ -67,7 +71,11 @@ impl Fitting {
                 knob.set(value, &mut setting).map_err(hinted)?;
             }
         }
-        let edits: Vec<Edit> = self.as_text(plan).flat_map(|fact| fact.edits.clone()).collect();
+        let own = plan.iter().filter_map(own);
+        own.clone().for_each(|own| setting.words.extend(own.words.clone()));
+        let of_own = own.flat_map(|own| own.edits.clone());
+        let of_levers = self.as_text(plan).flat_map(|fact| fact.edits.clone());
+        let edits: Vec<Edit> = of_levers.chain(of_own).collect();
         let changed = changed(&edits, &[]).map_err(|why| anyhow!(why.join("; ")))?;
         setting.texts = changed.into_iter().map(|it| (it.file, it.after)).collect();
         let is_text = |lever: &&Lever| self.texts.iter().any(|fact| fact.lever == lever.id());
@@ -77,7 +85,7 @@ impl Fitting {
             setting.environment.push((name::LEVERS.to_owned(), Value::Array(requests).to_string()));
         }
         // With two passes a step: the second step is the first one with the optimizer's state.
-        if plan.iter().any(|lever| matches!(lever, Lever::Accumulate(_))) {
+        if plan.iter().any(Lever::divides) {
             setting.environment.push((name::STEPS.to_owned(), "2".to_owned()));
         }
         let card = match is_limited {
@@ -226,6 +234,10 @@ impl Fitting {
         for lever in &plan.levers {
             match (lever, plan.facts.iter().find(|fact| fact.lever == lever.id())) {
                 (Lever::Knob { .. }, _) => {}
+                (Lever::Own(own), _) => {
+                    first.extend(own.edits.clone());
+                    patch.words.extend(own.words.clone());
+                }
                 (Lever::Allocator(settings), _) => {
                     patch.environment.push((ALLOCATOR.to_owned(), settings.clone()));
                 }
@@ -282,6 +294,7 @@ fn seen(run: &Run) -> Look {
     Look {
         causes,
         weights: peak.categories.of(Category::Weights),
+        state: STATE.iter().map(|category| peak.categories.of(*category)).sum(),
         activations: peak.categories.of(Category::Activations),
         parts: parts.into_iter().take(PARTS).map(|module| module.path.clone()).collect(),
         ..Look::default()
@@ -304,7 +317,19 @@ fn request(lever: &Lever) -> Option<Value> {
         Lever::Checkpoint(modules) | Lever::Freeze(modules) => {
             Some(json!({"lever": id, "modules": modules}))
         }
+        // Whether it does what its name says is seen inside.
+        Lever::Own(own) => Some(json!({
+            "lever": "own-setting", "name": own.name, "like": own.like,
+            "parts": own.parts, "batch": own.batch,
+        })),
         Lever::Knob { .. } => None,
+    }
+}
+
+fn own(lever: &Lever) -> Option<&Own> {
+    match lever {
+        Lever::Own(own) => Some(own),
+        _ => None,
     }
 }
 
@@ -321,12 +346,26 @@ fn facts(job: &Job) -> Vec<Fact> {
         places: row.places.into_iter().map(|place| from_here(job.original(place))).collect(),
         change: row.change,
         meets_batch_norm: row.meets_batch_norm,
+        means_of_means: row.means_of_means,
         batch: row.batch,
         edits: row.edits.into_iter().map(|it| edit(it, job)).collect(),
         in_the_way: row.in_the_way.into_iter().map(|it| from_here(job.original(it))).collect(),
         words: row.words,
+        settings: row.settings.into_iter().map(|it| own_setting(it, job)).collect(),
     };
     best.into_iter().flatten().map(fact).collect()
+}
+
+fn own_setting(row: contract::files::levers::Setting, job: &Job) -> Own {
+    Own {
+        name: row.name,
+        like: row.like,
+        shown: row.shown,
+        parts: row.parts,
+        batch: row.batch,
+        words: row.words,
+        edits: row.edits.into_iter().map(|it| edit(it, job)).collect(),
+    }
 }
 
 fn edit(row: contract::files::levers::Edit, job: &Job) -> Edit {

@@ -16,6 +16,7 @@ use crate::screen;
 use crate::session::{self, Ended, Streams};
 use crate::settings::Settings;
 use crate::shell;
+use crate::smi;
 use crate::stubs;
 use crate::visible;
 
@@ -48,9 +49,9 @@ impl Launch {
 
     /// The same for a Python that is known already.
     pub(crate) fn for_python(python: Option<Python>) -> Result<Launch> {
-        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        if !cfg!(target_os = "linux") || stubs::Machine::own().is_none() {
             return Err(Hinted::error(
-                "the phantom GPU needs Linux on x86_64",
+                "the phantom GPU needs Linux on x86_64 or aarch64",
                 "run fathom in a Linux container; no GPU is needed there",
             ));
         }
@@ -91,6 +92,11 @@ impl Launch {
         command.env(name::RUN, run);
         command.env(name::DOORWAY, &self.doorway).env(name::RECORDER, &self.recorder);
         command.env(name::CACHE, &self.cache);
+        if let Some(folder) = smi::folder(&self.cache) {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let folders = std::iter::once(folder).chain(std::env::split_paths(&path));
+            command.envs(std::env::join_paths(folders).map(|path| ("PATH", path)).ok());
+        }
         command.env(name::STEPS, settings.steps.to_string());
         command.env(name::VALUES, if settings.values { "on" } else { "off" });
         command.env(name::RECORD, if settings.record { "on" } else { "off" });

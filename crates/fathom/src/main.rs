@@ -8,6 +8,7 @@ mod asking;
 mod bound;
 mod cache;
 mod card;
+mod cards;
 mod ci;
 mod cli;
 mod commands;
@@ -40,6 +41,7 @@ mod session;
 mod settings;
 mod shard;
 mod shell;
+mod smi;
 mod stubs;
 mod vary;
 mod visible;
@@ -47,6 +49,7 @@ mod warm;
 mod whole;
 mod world;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -57,6 +60,9 @@ use crate::cli::{Cli, Command};
 fn main() -> ExitCode {
     if std::env::args_os().next().is_some_and(|name| name == session::KEEPER) {
         return ExitCode::from(u8::from(session::keep().is_err()));
+    }
+    if let Some(words) = words_of_smi() {
+        return ExitCode::from(smi::run(words));
     }
     if std::env::args_os().nth(1).is_some_and(|word| word == confined::WORD) {
         // Its output is that of a trial: what went wrong is in the trial's folder.
@@ -70,7 +76,11 @@ fn main() -> ExitCode {
     }
     // That word is not for those who type.
     let words = std::env::args_os().enumerate().filter(|(at, _)| !is_of_a_server || *at != 1);
-    let cli = match Cli::try_parse_from(words.map(|(_, word)| word)) {
+    let words = match settings::with_settings(words.map(|(_, word)| word).collect()) {
+        Ok(words) => words,
+        Err(error) => return refuse(&error),
+    };
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::InvalidUtf8 => return refuse(&error::no_text()),
         Err(error) => error.exit(),
@@ -97,6 +107,14 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => refuse(&error),
     }
+}
+
+/// What follows `nvidia-smi`, if this program was started by that name.
+fn words_of_smi() -> Option<impl Iterator<Item = String>> {
+    let mut words = std::env::args_os();
+    let program = words.next()?;
+    let is_it = Path::new(&program).file_name().is_some_and(|name| name == smi::NAME);
+    is_it.then(|| words.map(|word| word.to_string_lossy().into_owned()))
 }
 
 fn refuse(error: &anyhow::Error) -> ExitCode {

@@ -79,6 +79,12 @@ impl ShortForm {
         ShortForm { steps, epochs: 0, seconds: 0.0, ..self.clone() }
     }
 
+    /// As long as a run of it was, whatever time that takes: two are compared allocation by allocation.
+    fn as_long_as(&self, run: &Run) -> ShortForm {
+        let steps = if run.stopped { run.steps } else { 0 };
+        ShortForm { steps, epochs: 0, seconds: 0.0, ..self.clone() }
+    }
+
     /// As the doorway reads it.
     pub(crate) fn json(&self) -> String {
         let ShortForm { batches, steps, epochs, seconds, order, .. } = self;
@@ -131,7 +137,8 @@ pub(crate) fn see(again: &mut Again, run: &mut Run, plain: &Path) -> Result<Opti
     };
     let went = matches!(whole.came, WholeCame::Through);
     if went && bound::is_open(&short, again.settings()) {
-        short.most = again.most(Some(&form), (&short, &folder))?;
+        let same = form.as_long_as(&short);
+        short.most = again.most(Some(&same), (&short, &folder))?;
         if short.most.as_ref().is_some_and(|most| most.is_same) {
             outcome::settle(&mut short);
         }

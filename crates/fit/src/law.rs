@@ -108,8 +108,14 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     Some((0..size).map(|row| rows[row][size] / rows[row][row]).collect())
 }
 
-/// The exponent of growth: of `e` in `a + b·x^e`, the one that fits best; `None` with fewer than three points
-/// or without growth. A law that holds exactly gives its degree.
+/// Of the range of the points: what a power may be off from one of them.
+const IRREGULAR: f64 = 0.1;
+
+/// The largest exponent that is tried, in twentieths.
+const STEEPEST: usize = 80;
+
+/// The exponent of growth: of `e` in `a + b·x^e`, the one that fits best; `None` with fewer than three points,
+/// without growth, or where no such curve goes near all of them. A law that holds exactly gives its degree.
 pub fn exponent(points: &[(i64, u64)]) -> Option<f64> {
     if points.len() < 3 || points.iter().any(|point| point.0 <= 0) {
         return None;
@@ -133,8 +139,13 @@ pub fn exponent(points: &[(i64, u64)]) -> Option<f64> {
         }
         if own == 0.0 { all } else { all - both * both / own }
     };
-    let best = (2..=80).min_by(|a, b| error(*a).total_cmp(&error(*b)))?;
-    Some(best as f64 / 20.0)
+    let best = (2..=STEEPEST).min_by(|a, b| error(*a).total_cmp(&error(*b)))?;
+    let sizes = || points.iter().map(|point| point.1);
+    let range = sizes().max()?.abs_diff(sizes().min()?) as f64;
+    // The root of a sum of squares is no less than the largest of them.
+    let is_regular = error(best).max(0.0).sqrt() <= range * IRREGULAR;
+    // At the end of what was tried something steeper may fit better: a jump, no power.
+    (is_regular && best != STEEPEST).then_some(best as f64 / 20.0)
 }
 
 #[cfg(test)]
@@ -177,5 +188,15 @@ mod tests {
         let cubic = exponent(&points(&[2, 4, 6, 8], |x| 1000 + 7 * (x * x * x) as u64));
         assert_eq!(cubic, Some(3.0));
         assert_eq!(exponent(&points(&[2, 4, 6], |x| 9 + 2 * x as u64)), Some(1.0));
+        // Scratch memory, which a library chooses by rules of its own, and what appears at the end only.
+        let jumps = [(8, 88), (16, 16_384), (32, 2048), (64, 4096)];
+        assert_eq!(exponent(&jumps), None);
+        assert_eq!(exponent(&[(16, 24), (32, 24), (64, 24), (128, 96)]), None);
+    }
+
+    #[test]
+    fn what_is_nearly_a_power_has_its_exponent() {
+        let near = exponent(&[(1, 1010), (2, 2000), (4, 4030), (8, 8000)]);
+        assert!(near.is_some_and(|e| (0.9..1.1).contains(&e)), "{near:?}");
     }
 }

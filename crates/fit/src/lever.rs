@@ -3,6 +3,8 @@
 pub use diagnose::Label;
 use diagnose::remedies::{Probe, Row, Stage, TABLE, find, row};
 
+use crate::patch::Edit;
+
 /// A lever of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Lever {
@@ -18,9 +20,31 @@ pub enum Lever {
     Freeze(Vec<String>),
     /// A knob of the user's at another value.
     Knob { name: String, value: String },
+    /// A setting that the script has already, and that is like a lever.
+    Own(Own),
+}
+
+/// A setting of the script's own at another value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Own {
+    /// As the user knows it: `--amp`, `train.use_checkpoint`.
+    pub name: String,
+    /// The row of the lever that it is like.
+    pub like: String,
+    /// It and its value, as they would be written.
+    pub shown: String,
+    /// Of smaller batches: how many there are in a step.
+    pub parts: u32,
+    /// And how large each is.
+    pub batch: Option<u32>,
+    /// Words behind the command that set it.
+    pub words: Vec<String>,
+    /// Or its value as text.
+    pub edits: Vec<Edit>,
 }
 
 // Taken from the table, so that an id that it does not have does not compile.
+pub(crate) const OWN: &str = row("own-setting").id;
 pub(crate) const ALLOCATOR: &str = row("allocator").id;
 pub(crate) const CHECKPOINT: &str = row("checkpoint").id;
 pub(crate) const LINEAR_LOSS: &str = row("linear-cross-entropy").id;
@@ -29,6 +53,7 @@ pub(crate) const SWITCH: &str = row("gradient-checkpointing").id;
 pub(crate) const ACCUMULATE: &str = row("accumulate").id;
 pub(crate) const FREEZE: &str = row("freeze").id;
 pub(crate) const OFFLOAD: &str = row("offload").id;
+pub(crate) const OFFLOAD_OPTIMIZER: &str = row("offload-optimizer").id;
 pub(crate) const HALF_FROZEN: &str = row("half-frozen").id;
 pub(crate) const FUSED_OPTIMIZER: &str = row("fused-optimizer").id;
 pub(crate) const NO_FOREACH: &str = row("no-foreach").id;
@@ -51,13 +76,15 @@ impl Lever {
             Lever::Accumulate(_) => ACCUMULATE,
             Lever::Freeze(_) => FREEZE,
             Lever::Knob { name, .. } => name,
+            Lever::Own(own) => &own.name,
         }
     }
 
-    /// Its row; a knob has none.
+    /// Its row, or that of the lever that it is like; a knob has none.
     pub fn row(&self) -> Option<&'static Row> {
         match self {
             Lever::Knob { .. } => None,
+            Lever::Own(own) => find(&own.like),
             _ => find(self.id()),
         }
     }
@@ -68,13 +95,32 @@ impl Lever {
             ALLOCATOR => Some(Lever::Allocator(SEGMENTS.to_owned())),
             ACCUMULATE => Some(Lever::Accumulate(2)),
             CHECKPOINT | FREEZE => None,
+            // Which there are, the script says.
+            OWN => Some(Lever::Plain(OWN)),
             id => Some(Lever::Plain(id)),
         }
     }
 
     /// Whether it is tried as text, in a copy.
     pub fn is_text(&self) -> bool {
-        self.row().and_then(|row| row.lever).is_some_and(|lever| lever.is_text)
+        matches!(self, Lever::Own(_))
+            || self.row().and_then(|row| row.lever).is_some_and(|lever| lever.is_text)
+    }
+
+    /// Whether it divides batches, by itself or by a setting of the script's.
+    pub fn divides(&self) -> bool {
+        matches!(self, Lever::Accumulate(_)) || self.is_like(ACCUMULATE)
+    }
+
+    /// Whether it changes what the training does, and is taken only if that is allowed.
+    pub(crate) fn retrains(&self) -> bool {
+        let as_lever = self.row().and_then(|row| row.lever);
+        as_lever.is_some_and(|lever| lever.stage == Stage::Training)
+    }
+
+    /// Whether it is a setting of the script's that is like this lever.
+    pub(crate) fn is_like(&self, id: &str) -> bool {
+        matches!(self, Lever::Own(own) if own.like == id)
     }
 
     /// Whether it must not be asked together with others if it finds something to act on.

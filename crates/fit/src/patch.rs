@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use similar::TextDiff;
 
 /// What stands in a file instead of some of its bytes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Edit {
     pub file: String,
     /// The first byte that goes.

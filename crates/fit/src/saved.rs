@@ -40,6 +40,7 @@ pub fn step(
     let written = reading.written();
     let all_written: u64 = written.values().sum();
     let whole = flops.values().sum::<u64>() as f64 + flops_per_byte * all_written as f64;
+    let roots = Roots::of(recording);
     let mut candidates = Vec::new();
     for module in &recording.modules {
         let path = recording.texts.get(module.path);
@@ -47,7 +48,7 @@ pub fn step(
         if path.is_empty() || HOLDERS.contains(&class) || is_single(class) {
             continue;
         }
-        let below = |other: &str| is_below(other, path);
+        let below = |other: &str| roots.is_below(other, path);
         let own: Vec<&Life> =
             kept.iter().filter(|(of, _)| below(of)).map(|(_, life)| *life).collect();
         let times: Vec<usize> = {
@@ -165,7 +166,43 @@ fn is_single(class: &str) -> bool {
     is_norm || is_basic || ACTIVATIONS.contains(&class)
 }
 
-/// Whether a module is another or part of it.
+/// Models of the script: the main one's modules have plain paths, those of others begin with their name.
+struct Roots<'a> {
+    main: Option<&'a str>,
+    others: Vec<&'a str>,
+}
+
+impl<'a> Roots<'a> {
+    fn of(recording: &'a Recording) -> Roots<'a> {
+        let of_module = |module: &recording::Module| {
+            (recording.texts.get(module.path), recording.texts.get(module.class))
+        };
+        let all: Vec<(&str, &str)> = recording.modules.iter().map(of_module).collect();
+        let is_root = |path: &str, class: &str| {
+            !class.is_empty()
+                && path.strip_prefix(class).is_some_and(|rest| {
+                    rest.is_empty()
+                        || rest.strip_prefix('#').is_some_and(|it| it.parse::<u32>().is_ok())
+                })
+        };
+        let roots = all.iter().filter(|(path, class)| is_root(path, class)).map(|(path, _)| *path);
+        let has_parts =
+            |root: &&str| all.iter().any(|(path, _)| path != root && is_below(path, root));
+        let (others, bare): (Vec<&str>, Vec<&str>) = roots.partition(has_parts);
+        let main = bare.first().copied();
+        Roots { main, others: others.into_iter().chain(bare.into_iter().skip(1)).collect() }
+    }
+
+    /// Whether a module is another or part of it.
+    fn is_below(&self, path: &str, above: &str) -> bool {
+        match self.main == Some(above) {
+            true => !path.is_empty() && !self.others.iter().any(|other| is_below(path, other)),
+            false => is_below(path, above),
+        }
+    }
+}
+
+/// The same by the paths alone.
 fn is_below(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

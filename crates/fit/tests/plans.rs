@@ -1,6 +1,7 @@
 //! The search for a plan against a script whose peaks are known: what is tried, in which order, and monotony.
 
 use fit::checkpoint::{Absence, Candidate, Step};
+use fit::lever::Own;
 use fit::patch::Patch;
 use fit::plan::{Answer, Bench, Cause, Fact, Look, Plan, Speeds, Tried, Wish, Written, search};
 use fit::{Label, Lever, Measured, Outcome, Peaks, Target};
@@ -23,6 +24,11 @@ struct Script {
     unwritable: Vec<&'static str>,
     /// Bytes to leave free.
     headroom: u64,
+    /// Of weights, gradients and the optimizer; other optimizers then find something to act on.
+    state: u64,
+    allow_training: bool,
+    /// Settings that the script has.
+    settings: Vec<Own>,
 }
 
 const BLOCKS: usize = 10;
@@ -36,6 +42,10 @@ impl Script {
                 Lever::Checkpoint(modules) => blocks -= modules.len() as u64 * 9 / 10,
                 Lever::Plain("no-foreach") => rest -= 300,
                 Lever::Plain("channels-last") => rest -= 100,
+                Lever::Plain("adafactor") => rest -= 1500,
+                Lever::Freeze(_) => rest -= 1600,
+                Lever::Own(own) if own.like == "gradient-checkpointing" => blocks -= 9,
+                Lever::Own(own) => passes = u64::from(own.parts),
                 Lever::Accumulate(parts) => passes = u64::from(*parts),
                 Lever::Knob { value, .. } => eighths = value.parse::<u64>().unwrap(),
                 _ => {}
@@ -49,7 +59,9 @@ impl Script {
         let applied = match lever.id() {
             "no-foreach" | "checkpoint" | "amp-bf16" | "channels-last" => true,
             "accumulate" => self.batch.is_some(),
-            _ => false,
+            "adafactor" | "freeze" => 0 < self.state,
+            "own-setting" => !self.settings.is_empty(),
+            id => self.settings.iter().any(|own| own.name == id),
         };
         Fact {
             lever: lever.id().to_owned(),
@@ -60,6 +72,10 @@ impl Script {
             words: match self.unwritable.contains(&lever.id()) {
                 true => Vec::new(),
                 false => vec!["--so".to_owned()],
+            },
+            settings: match lever.id() {
+                "own-setting" => self.settings.clone(),
+                _ => Vec::new(),
             },
             ..Fact::default()
         }
@@ -119,7 +135,8 @@ impl Bench for Script {
         let candidates = (0..BLOCKS).map(candidate).collect();
         let step = Some(Step { alive, candidates, forward_cost: 100.0 });
         let facts = asked.iter().map(|lever| self.fact(lever)).collect();
-        Ok(Look { step, facts, causes: self.causes.clone(), ..Look::default() })
+        let (causes, parts) = (self.causes.clone(), vec!["blocks".to_owned()]);
+        Ok(Look { step, facts, causes, parts, state: self.state, ..Look::default() })
     }
 }
 
@@ -137,7 +154,7 @@ fn fit_script(mut script: Script, knobs: &[(&str, &[&str])]) -> (Answer, Vec<Vec
         },
         speeds: Speeds { flops: 1.0, bandwidth: 1.0 },
         only: Vec::new(),
-        allow_training: false,
+        allow_training: script.allow_training,
         knobs: knobs
             .iter()
             .map(|(name, values)| {
@@ -306,4 +323,51 @@ fn what_cudnn_takes_without_a_limit_is_no_verdict_on_the_card() {
     assert_eq!(chosen(&answer).levers, [Lever::Plain("no-foreach")]);
     assert_eq!(chosen(&answer).peaks.reserved, 11_700, "as measured on the card");
     assert!(fits(100).chosen.is_none());
+}
+
+/// No smaller batch makes the state less: what changes the training is proposed, and chosen where that is allowed.
+#[test]
+fn state_that_does_not_fit_asks_for_another_optimizer_and_then_for_frozen_parts() {
+    let script = |usable, allow_training| Script {
+        usable,
+        allow_training,
+        state: 11_000,
+        ..Script::default()
+    };
+    let (answer, _) = fit_script(script(800, false), &[]);
+    assert_eq!((answer.chosen, answer.state), (None, 11_000));
+    let proposed = &answer.plans[answer.proposed.unwrap()];
+    assert!(proposed.levers.contains(&Lever::Plain("adafactor")) && proposed.outcome.fits());
+    let (answer, tried) = fit_script(script(800, true), &[]);
+    assert!(
+        chosen(&answer).levers.contains(&Lever::Plain("adafactor")) && answer.proposed.is_none()
+    );
+    let freezes = |plan: &Vec<Lever>| plan.iter().any(|lever| matches!(lever, Lever::Freeze(_)));
+    assert!(!tried.iter().any(freezes), "an optimizer is changed before anything is frozen");
+    let (_, tried) = fit_script(script(650, true), &[]);
+    assert!(tried.iter().any(freezes));
+}
+
+/// What the script can do by itself is taken before the same is written into it.
+#[test]
+fn settings_of_the_script_have_their_turn_beside_the_levers_that_they_are_like() {
+    let own = |name: &str, like: &str, parts| Own {
+        name: name.to_owned(),
+        like: like.to_owned(),
+        parts,
+        ..Own::default()
+    };
+    let checkpoints = own("--grad-ckpt", "gradient-checkpointing", 1);
+    let settings = vec![checkpoints.clone()];
+    let (answer, _) = fit_script(Script { usable: 3_000, settings, ..Script::default() }, &[]);
+    assert_eq!(chosen(&answer).levers, [Lever::Own(checkpoints.clone())]);
+    assert_eq!(chosen(&answer).label, Label::Exact);
+    let parts = |parts| own("--accum", "accumulate", parts);
+    let settings = vec![parts(2), parts(4), parts(8)];
+    let script = Script { usable: 4_600, settings, batch: Some(8), ..Script::default() };
+    let unwritable = vec!["no-foreach", "checkpoint"];
+    let (answer, tried) = fit_script(Script { unwritable, ..script }, &[]);
+    let plan = chosen(&answer);
+    assert!(plan.levers.iter().any(|lever| matches!(lever, Lever::Checkpoint(_) | Lever::Own(_))));
+    assert!(!tried.contains(&vec![Lever::Accumulate(2)]));
 }

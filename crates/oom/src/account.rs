@@ -145,6 +145,8 @@ pub struct Account {
     pub sure: bool,
     /// The reason that the words say, whatever the numbers.
     pub cause: Option<Cause>,
+    /// Another error that the same text reports, where memory is only one of the reasons for this one.
+    pub other_error: Option<&'static str>,
     /// The rank whose line it is.
     pub rank: Option<u32>,
     /// When it was written, as digits that sort; only to be compared within one log.
@@ -193,6 +195,7 @@ impl Account {
             memory: family.memory,
             sure: true,
             cause: None,
+            other_error: None,
             rank: None,
             time: None,
             traceback: None,

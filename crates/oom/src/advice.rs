@@ -33,8 +33,8 @@ impl Remedy {
     }
 }
 
-/// Whether a remedy helps this request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether a remedy helps this request, what helps first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Helps {
     /// There can be enough then.
     Can,
@@ -73,6 +73,14 @@ pub struct Advice {
     pub gap: Option<Amount>,
     /// How the numbers behind it are known.
     pub known: Known,
+}
+
+impl Advice {
+    /// What helps comes first, and of two that help the one that leaves more.
+    fn rank(&self) -> (Helps, std::cmp::Reverse<u64>) {
+        let gap = self.gap.filter(|_| self.helps == Helps::Can);
+        (self.helps, std::cmp::Reverse(gap.map_or(0, Amount::middle)))
+    }
 }
 
 /// Judges what the message advises, and what its numbers allow.
@@ -121,6 +129,7 @@ pub fn advise(account: &Account, balance: &Balance) -> Vec<Advice> {
         );
         list.push(advice);
     }
+    list.sort_by_key(Advice::rank);
     list
 }
 

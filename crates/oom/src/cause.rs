@@ -74,8 +74,8 @@ const ALLOCATED: u64 = 95;
 
 /// One request is too large, not the sum of all, if it is this part of the card, or this part is free.
 const LARGE: u64 = 4;
-/// No card has that much.
-const NO_CARD: u64 = 1 << 50;
+/// No card has that much: 8 TiB, some thirty times the largest there is.
+const NO_CARD: u64 = 1 << 43;
 const ROOM: u64 = 10;
 
 /// The words first, where they say it; then the numbers.
@@ -104,8 +104,10 @@ fn elsewhere(account: &Account) -> Cause {
     let left = figures.free.or_else(|| figures.limit?.minus(held?));
     let whole = figures.capacity.or(figures.limit).or_else(|| Some(held?.plus(figures.free?)));
     let Some((left, whole)) = left.zip(whole) else {
-        let larger = account.tried().zip(figures.capacity);
-        let is_larger = larger.is_some_and(|(tried, all)| all.at_least(tried) == Some(false));
+        let is_larger = account.tried().is_some_and(|tried| {
+            let than_card = |all: Amount| all.at_least(tried) == Some(false);
+            figures.capacity.map_or(NO_CARD <= tried.low, than_card)
+        });
         return if is_larger { Cause::LargerThanCard } else { Cause::NotTold };
     };
     let Some(tried) = account.tried() else {

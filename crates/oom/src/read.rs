@@ -1,7 +1,7 @@
 //! From a text to its accounts.
 
 use crate::account::Account;
-use crate::traceback::{self, Found};
+use crate::traceback::{self, Found, Traceback};
 use crate::{clean, families, message, smi, summary};
 
 /// More accounts than this are not kept: nobody reads them.
@@ -28,6 +28,7 @@ pub fn read(text: &str) -> Vec<Account> {
     let mut accounts = counted(found);
     behind(&mut accounts, &tracebacks);
     accounts.iter_mut().for_each(families::by_calls);
+    other_errors(&mut accounts, &plain);
     by_time(&mut accounts);
     accounts
 }
@@ -63,6 +64,22 @@ fn in_front(found: &mut [Account], tracebacks: &[Found]) {
         if !between.into_iter().take(BEFORE).any(|(of, _)| *of == rank) {
             account.traceback = Some(own.traceback.clone());
         }
+    }
+}
+
+/// Errors of a kernel, in CUDA's words, after which every later call fails too.
+const OTHER_ERRORS: [&str; 4] = [
+    "an illegal memory access was encountered",
+    "device-side assert triggered",
+    "unspecified launch failure",
+    "an illegal instruction was encountered",
+];
+
+/// What else may be behind a message that is not sure of its reason.
+fn other_errors(accounts: &mut [Account], text: &str) {
+    let found = OTHER_ERRORS.into_iter().find(|words| text.contains(words));
+    for account in accounts.iter_mut().filter(|account| !account.sure) {
+        account.other_error = found;
     }
 }
 
@@ -111,13 +128,19 @@ fn counted(found: Vec<Account>) -> Vec<Account> {
             Some(known) => {
                 known.times += usize::from(known.says_the_same(&account));
                 known.figures = account.figures;
-                known.traceback = known.traceback.take().or(account.traceback);
+                known.traceback = telling(known.traceback.take(), account.traceback);
             }
             None if has_room => accounts.push(account),
             None => {}
         }
     }
     accounts
+}
+
+/// Of two tracebacks of one message, the one that names a line of the user's.
+fn telling(first: Option<Traceback>, second: Option<Traceback>) -> Option<Traceback> {
+    let names = |it: &Option<Traceback>| it.as_ref().is_some_and(|it| it.user().is_some());
+    if names(&second) && !names(&first) { second } else { first.or(second) }
 }
 
 /// Ranks write into one log in any order; where every message has its time, that is the order.

@@ -97,6 +97,7 @@ function findingArticle(finding, state) {
       )
     : "";
   const grows = [
+    finding.note && !finding.explanation.includes(finding.note) && `${finding.note}.`,
     finding.scales && `Grows with ${finding.scales}.`,
     finding.counted === false && "Another finding counts these bytes too.",
   ]

@@ -193,6 +193,7 @@ export interface Finding {
   of: string;
   counted: boolean;
   explanation: string;
+  note: string | null;
   scales: string;
   evidence: Evidence[];
   remedies: Remedy[];

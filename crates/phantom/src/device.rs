@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::Ordering::Relaxed;
 
+use contract::machine::{bus_of, pci_text, uuid_of};
 use cuda_abi::types::{DeviceProp12, DeviceProp13};
 use gpus::Architecture;
 
@@ -97,19 +98,6 @@ pub(crate) fn total_memory(out: &mut usize, ordinal: c_int) -> Answer {
     Ok(())
 }
 
-/// Recognisable and different for each card of the machine.
-fn uuid_of(card: usize) -> [u8; 16] {
-    let mut uuid = *b"fathom-phantom-\0";
-    uuid[15] = card as u8;
-    uuid
-}
-
-/// As tools print it.
-pub(crate) fn uuid_text(card: usize) -> String {
-    let hex: String = uuid_of(card).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
-}
-
 pub(crate) fn uuid(out: &mut [u8; 16], ordinal: c_int) -> Answer {
     *out = uuid_of(state::device(ordinal)?.1.card);
     Ok(())
@@ -127,16 +115,6 @@ pub(crate) fn can_access_peer(out: &mut c_int, ordinal: c_int, peer: c_int) -> A
     state::device(peer)?;
     *out = c_int::from(ordinal != peer);
     Ok(())
-}
-
-/// The number of a card's bus: each card of the machine has its own.
-pub(crate) fn bus_of(card: usize) -> c_int {
-    card as c_int + 1
-}
-
-/// The bus address of a card of the machine.
-pub(crate) fn pci_text(card: usize) -> String {
-    format!("0000:{:02X}:00.0", bus_of(card))
 }
 
 pub(crate) fn pci_bus_id(out: Raw<c_char>, length: c_int, ordinal: c_int) -> Answer {
@@ -191,7 +169,7 @@ pub(crate) fn attribute(out: &mut c_int, attribute: c_int, ordinal: c_int) -> An
         14 => 512,                             // texture alignment
         15 | 19 | 31 | 41 | 78 | 79 | 80 => 1, // overlap, map host, concurrent, unified addressing …
         16 => card.sm_count as c_int,
-        33 => bus_of(device.card), // PCI bus
+        33 => bus_of(device.card) as c_int, // PCI bus
         36 => card.memory_clock_khz as c_int,
         37 => card.memory_bus_bits as c_int,
         38 => card.l2_bytes as c_int,
@@ -244,7 +222,7 @@ macro_rules! fill_properties {
         $out.multi_processor_count = card.sm_count as c_int;
         $out.can_map_host_memory = 1;
         $out.concurrent_kernels = 1;
-        $out.pci_bus_id = bus_of(number);
+        $out.pci_bus_id = bus_of(number) as c_int;
         $out.async_engine_count = 2;
         $out.unified_addressing = 1;
         $out.memory_bus_width = card.memory_bus_bits as c_int;

@@ -4,20 +4,16 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
+use contract::machine::{self, bus_of, pci_text, uuid_text};
 use cuda_abi::types::{Handle, NvmlMemory, NvmlMemory2, NvmlPci, NvmlProcess};
 
 use crate::cards::{Holder, living_holders};
-use crate::device::{bus_of, pci_text, uuid_text};
 use crate::error::{Answer, Failure};
 use crate::ffi::{Raw, write_text};
 use crate::{config, visible};
 
 /// Handles of cards: the number is in them.
 const FIRST_HANDLE: usize = 0x8_0000_0000;
-
-/// What an idle card in a warm room says, in degrees and milliwatts.
-const IDLE_TEMPERATURE: c_uint = 35;
-const IDLE_MILLIWATTS: c_uint = 30_000;
 
 fn handle_of(index: c_uint) -> Handle {
     Handle(FIRST_HANDLE + 64 * index as usize)
@@ -106,13 +102,13 @@ pub(crate) fn utilization(device: Handle, out: &mut [c_uint; 2]) -> Answer {
 
 pub(crate) fn temperature(device: Handle, _sensor: c_int, out: &mut c_uint) -> Answer {
     index_of(device)?;
-    *out = IDLE_TEMPERATURE;
+    *out = machine::IDLE_TEMPERATURE;
     Ok(())
 }
 
 pub(crate) fn power(device: Handle, out: &mut c_uint) -> Answer {
     index_of(device)?;
-    *out = IDLE_MILLIWATTS;
+    *out = machine::IDLE_MILLIWATTS;
     Ok(())
 }
 
@@ -183,15 +179,13 @@ pub(crate) fn pci(device: Handle, out: &mut NvmlPci) -> Answer {
     let text = pci_text(index);
     write_text(Raw(out.bus_id_legacy.as_mut_ptr()), out.bus_id_legacy.len(), &text)?;
     write_text(Raw(out.bus_id.as_mut_ptr()), out.bus_id.len(), &format!("0000{text}"))?;
-    out.bus = bus_of(index) as c_uint;
-    out.pci_device_id = (c_uint::from(config::get().card.pci_device_id) << 16) | 0x10de;
+    out.bus = bus_of(index);
+    out.pci_device_id = (c_uint::from(config::get().card.pci_device_id) << 16) | machine::VENDOR;
     Ok(())
 }
 
-/// A driver of the branch that brought the reported CUDA version.
 pub(crate) fn driver_version(out: Raw<c_char>, length: c_uint) -> Answer {
-    let text = if 13000 <= config::get().cuda_version { "580.65.06" } else { "550.54.15" };
-    write_text(out, length as usize, text)
+    write_text(out, length as usize, machine::driver(config::get().cuda_version))
 }
 
 /// No fabric: all that follows the version of the struct is zero.

@@ -22,8 +22,31 @@ static WRITER: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// How many functions this thread is in that the doorway sees: it says itself what they do.
     static SEEN: Cell<u32> = const { Cell::new(0) };
-    /// Numbers that this thread's next reads of one number get.
-    static ANSWERS: RefCell<VecDeque<u64>> = const { RefCell::new(VecDeque::new()) };
+    static ANSWERS: RefCell<Answers> = const { RefCell::new(Answers::NONE) };
+}
+
+/// Numbers that a thread's reads of one number get. A function that is seen has its own: what a backward pass is to read
+/// waits while a checkpoint computes its part of the model again.
+struct Answers {
+    now: VecDeque<u64>,
+    /// Of the next function that is seen.
+    next: VecDeque<u64>,
+    /// Of those that the one which runs is inside of.
+    outside: Vec<VecDeque<u64>>,
+}
+
+impl Answers {
+    const NONE: Answers =
+        Answers { now: VecDeque::new(), next: VecDeque::new(), outside: Vec::new() };
+
+    fn begin(&mut self) {
+        let now = std::mem::take(&mut self.next);
+        self.outside.push(std::mem::replace(&mut self.now, now));
+    }
+
+    fn end(&mut self) {
+        self.now = self.outside.pop().unwrap_or_default();
+    }
 }
 
 /// For the doorway: who knows the values.
@@ -33,10 +56,12 @@ pub extern "C" fn fathom_values(reader: Reader, writer: Writer) {
     WRITER.store(writer as usize, Relaxed);
 }
 
-/// For the doorway: the next so many reads of one number in this thread give this one; 0 times: no more.
+/// For the doorway: so many reads of one number give this one, in the next function of this thread that is seen, or from
+/// here on; 0 times: no more.
 #[unsafe(no_mangle)]
-pub extern "C" fn fathom_answer(number: u64, times: u64) {
+pub extern "C" fn fathom_answer(number: u64, times: u64, is_now: c_int) {
     ANSWERS.with_borrow_mut(|answers| {
+        let answers = if is_now != 0 { &mut answers.now } else { &mut answers.next };
         if times == 0 {
             answers.clear();
         }
@@ -50,6 +75,7 @@ pub extern "C" fn fathom_seen(begins: c_int) {
     SEEN.with(|seen| {
         seen.set(if begins != 0 { seen.get() + 1 } else { seen.get().saturating_sub(1) })
     });
+    ANSWERS.with_borrow_mut(|answers| if begins != 0 { answers.begin() } else { answers.end() });
 }
 
 /// What the card holds there, if that is known; it leaves the card.
@@ -82,7 +108,7 @@ fn answered(size: usize, out: &mut [u8]) -> bool {
     if !matches!(size, 1 | 4 | 8) {
         return false;
     }
-    let answer = ANSWERS.with_borrow_mut(VecDeque::pop_front);
+    let answer = ANSWERS.with_borrow_mut(|answers| answers.now.pop_front());
     if let Some(number) = answer {
         out[..size].copy_from_slice(&number.to_le_bytes()[..size]);
     }

@@ -5,9 +5,7 @@
 //! variable names, so that a script which chooses card 3 by itself finds one.
 
 use contract::environment as name;
-use contract::status::MAX_DEVICES;
-
-use crate::device::uuid_text;
+use contract::machine::{self, named, number, uuid_text};
 
 const VARIABLE: &str = "CUDA_VISIBLE_DEVICES";
 
@@ -17,8 +15,8 @@ fn variable() -> Option<String> {
 
 /// How many cards the machine has. Not kept: a process that is forked may be given another variable.
 pub(crate) fn machine() -> usize {
-    let said = std::env::var(name::DEVICES).ok().and_then(|text| text.trim().parse::<usize>().ok());
-    said.unwrap_or_else(|| named(variable().as_deref())).clamp(1, MAX_DEVICES)
+    let devices = std::env::var(name::DEVICES).ok();
+    machine::cards(devices.as_deref(), variable().as_deref())
 }
 
 /// The cards that this process sees, each by its number in the machine.
@@ -34,20 +32,6 @@ pub(crate) fn cards() -> Vec<usize> {
         );
     }
     seen
-}
-
-/// The number an entry begins with; junk behind it does not matter to the driver.
-fn number(entry: &str) -> Option<usize> {
-    let entry = entry.trim_start();
-    let entry = entry.strip_prefix('+').unwrap_or(entry);
-    let end = entry.find(|c: char| !c.is_ascii_digit()).unwrap_or(entry.len());
-    entry[..end].parse().ok()
-}
-
-/// How many cards a machine needs so that it has all that are named.
-fn named(text: Option<&str>) -> usize {
-    let entries = text.into_iter().flat_map(|text| text.split(','));
-    entries.map_while(number).map(|card| card.saturating_add(1)).max().unwrap_or(1)
 }
 
 /// What the driver makes of the variable: cards up to the first entry that is none; a card that is named

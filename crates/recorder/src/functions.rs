@@ -8,6 +8,7 @@ use pyo3::types::{PyAnyMethods, PyDict, PyTuple};
 
 use crate::attempt::Attempt;
 use crate::border::{self, Party};
+use crate::hash::Map;
 use crate::lineage::{Lineage, OUTPUT, TOKEN};
 use crate::lock::lock;
 use crate::note_taker::{Entered, NoteTaker};
@@ -94,6 +95,9 @@ pub(crate) struct Functions {
     is_compiling: Py<PyAny>,
     /// Whether this is a worker of a data loader, which has no card.
     is_loading: Py<PyAny>,
+    /// Is told of each class of tensors before the first function on one.
+    meet: Py<PyAny>,
+    met: Mutex<Map<usize, Py<PyAny>>>,
     /// The mode that calls this.
     mode: Py<PyAny>,
     /// Of values: what goes wrong there leaves a value unknown.
@@ -117,6 +121,8 @@ impl Functions {
             lineage: Lineage::default(),
             is_compiling: get("is_compiling")?,
             is_loading: get("is_loading")?,
+            meet: get("meet")?,
+            met: Mutex::default(),
             mode: get("mode")?,
             party: settings.as_any().get_item("party")?.cast_into::<Party>()?.unbind(),
             parties: Mutex::default(),
@@ -179,11 +185,11 @@ impl Functions {
         parties.is_forked = true;
     }
 
-    #[pyo3(signature = (function, _types, args, kwargs = None))]
+    #[pyo3(signature = (function, types, args, kwargs = None))]
     fn __call__<'py>(
         &self,
         function: &Bound<'py, PyAny>,
-        _types: &Bound<'py, PyAny>,
+        types: &Bound<'py, PyAny>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -197,6 +203,7 @@ impl Functions {
             }
             return Ok(result);
         }
+        self.party.get().hold(py, "a class of tensors", || self.meet(types))?;
         self.tell_listener(py, &call)?;
         let recording = lock(&self.parties).recording.as_ref().map(|all| all.clone_ref(py));
         let Some(recording) = recording else { return self.run_followed(py, &call) };
@@ -252,6 +259,18 @@ impl Functions {
         }
         let is_forked = lock(&self.parties).is_forked;
         Ok(is_forked && self.is_loading.bind(py).call0()?.is_truthy()?)
+    }
+
+    fn meet(&self, types: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Ok(types) = types.cast::<PyTuple>() else { return Ok(()) };
+        for class in types.iter() {
+            let key = class.as_ptr() as usize;
+            let is_new = lock(&self.met).insert(key, class.clone().unbind()).is_none();
+            if is_new {
+                self.meet.bind(types.py()).call1((class,))?;
+            }
+        }
+        Ok(())
     }
 
     /// It answers for its own errors: what comes of it, as an end of the script, is meant.
@@ -326,7 +345,9 @@ impl Functions {
         let (py, ledger, party) = (call.args.py(), self.ledger.get(), self.party.get());
         let sees = ledger.sees();
         let is_over = || {
-            let is_quiet = ledger.is_quiet() && !ledger.is_counter(call)?;
+            let is_quiet = ledger.is_quiet()
+                && !ledger.is_counter(call)?
+                && !ledger.writes_to_what_is_known(call)?;
             Ok(is_quiet || ledger.count(call)?)
         };
         if party.hold(py, "values", is_over)?.unwrap_or(false) {
@@ -334,6 +355,10 @@ impl Functions {
         }
         let before = || Ok(if ledger.concerns(call)? { Some(ledger.before(call)?) } else { None });
         let before = party.hold(py, "values", before)?;
+        let is_opaque = before
+            .as_ref()
+            .is_some_and(|before| before.as_ref().is_some_and(|before| before.is_opaque));
+        let sees = sees.filter(|_| !is_opaque);
         let unread_before = unread();
         let result = theirs()?;
         drop(sees);

@@ -50,6 +50,8 @@ pub(crate) struct Tensors {
     is_negative: Attribute,
     /// Bytes of an element and whether it has fractions, by its type.
     kinds: Mutex<Map<usize, (u64, bool)>>,
+    /// Classes whose tensors are ordinary ones below, and whether they leave functions as they are.
+    below: Mutex<Map<usize, bool>>,
 }
 
 impl Tensors {
@@ -90,6 +92,7 @@ impl Tensors {
             is_conjugate: Attribute::method(&base, c"is_conj"),
             is_negative: Attribute::method(&base, c"is_neg"),
             kinds: Mutex::default(),
+            below: Mutex::default(),
         })
     }
 
@@ -111,6 +114,43 @@ impl Tensors {
     /// Whether its class is torch's own and its elements lie in one storage.
     pub(crate) fn is_ordinary(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(self.is_plain(tensor) && self.is_strided(tensor)?)
+    }
+
+    pub(crate) fn set_plain_below(&self, class: usize, leaves_functions: bool) {
+        lock(&self.below).insert(class, leaves_functions);
+    }
+
+    /// The ordinary tensor that it is, or that it is without its class.
+    pub(crate) fn below<'py>(
+        &self,
+        tensor: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.is_plain(tensor) {
+            return Ok(self.is_strided(tensor)?.then(|| tensor.clone()));
+        }
+        if !lock(&self.below).contains_key(&(tensor.get_type_ptr() as usize)) {
+            return Ok(None);
+        }
+        let py = tensor.py();
+        let found = self.storages.bind(py).getattr("__globals__")?.get_item("without_class")?;
+        let found = found.call1((tensor,))?;
+        Ok((self.is_plain(&found) && self.is_strided(&found)?).then_some(found))
+    }
+
+    /// The same, of a tensor whose functions do what they say: not if code of its class's own is to be asked first.
+    pub(crate) fn ordinary<'py>(
+        &self,
+        tensor: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if !self.is_plain(tensor)
+            && lock(&self.below).get(&(tensor.get_type_ptr() as usize)) == Some(&false)
+        {
+            let torch = tensor.py().import("torch._C")?;
+            if torch.call_method0("_is_torch_function_enabled")?.is_truthy()? {
+                return Ok(None);
+            }
+        }
+        self.below(tensor)
     }
 
     /// What of a tensor lies on the card: itself, or the parts of a sparse, a distributed or a wrapped one.

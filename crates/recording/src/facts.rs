@@ -3,6 +3,7 @@
 //! | kind | a value |
 //! | --- | --- |
 //! | `frozen` | path of a module whose parameters all require no gradient, and had none when an optimizer stepped |
+//! | `untrained` | path of a module whose parameters may have gradients, and that no optimizer has |
 //! | `unused` | name of a parameter that may have a gradient and has none |
 //! | `checkpointing` | path of a module with a switch for checkpointing that is on |
 //! | `recomputed` | path of a module that ran again inside a backward pass |
@@ -18,6 +19,7 @@
 //! | `differentiated` | file and line of a backward pass that makes a graph of its own |
 //! | `optimizer` | `AdamW foreach=yes fused=no` |
 //! | `kv_cache` | `kind=DynamicCache tokens=-2`: who keeps it, and which dimension counts tokens |
+//! | `size` | `num_group=64`: a whole number that a module has as an attribute |
 //! | `autocast` | the dtype |
 //! | `cudnn_benchmark` | `on` |
 

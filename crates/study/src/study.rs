@@ -111,13 +111,14 @@ pub fn study_with(replayer: &dyn Replayer, recording: Recording, context: &Conte
     let wants = context.wants;
     let is_reproduced = difference.is_none();
     let can_shrink = wants.floor && recording.about.complete && is_reproduced;
+    let findings = diagnose::diagnose(&anatomy, ran_out);
     let study = Study {
         device: recording.about.device,
         torch: recording.about.torch.clone(),
         settings: recording.about.allocator_settings.clone(),
         is_whole: recording.about.complete,
-        findings: diagnose::diagnose(&anatomy, ran_out),
-        suspects: diagnose::suspects(&anatomy, ran_out),
+        suspects: diagnose::suspects(&anatomy, ran_out, &findings),
+        findings,
         fragments: wants
             .fragments
             .then(|| replayer.pieces(&recording, &replayed, &anatomy, others))

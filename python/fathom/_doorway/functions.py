@@ -11,7 +11,7 @@ import threading
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import border, native, unwatched_loops
+from . import border, native, unwatched_loops, values
 from .border import DOORWAY
 from .values import rules
 
@@ -29,7 +29,7 @@ class Functions(TorchFunctionMode):
     def __init__(self):
         super().__init__()
         from .storages import storages
-        from .values import evaluate
+        from .values import evaluate, tensor_subclasses
         from .values.values import BYTES, SECONDS
 
         self.ledger = native.Ledger(PLAIN, storages, evaluate, BYTES, SECONDS)
@@ -42,6 +42,7 @@ class Functions(TorchFunctionMode):
             "draws": rules.DRAWS,
             "is_compiling": torch.compiler.is_compiling,
             "is_loading": is_loading,
+            "meet": tensor_subclasses.meet,
             "mode": self,
             "party": VALUES.native,
         }
@@ -156,6 +157,7 @@ def hide_from(compiler):
     The code that it makes runs in our mode, as other code does. Its guards still see the stack as it is.
     """
     border.compiler_is_loaded()
+    _leave_rules_alone(compiler)
 
     def make(inner):
         def __init__(self, py_stack, *args, **kwargs):
@@ -168,3 +170,10 @@ def hide_from(compiler):
     state = getattr(compiler.variables.torch_function, "SymbolicTorchFunctionState", None)
     if state is not None:
         DOORWAY.instead(state, "__init__", make)
+
+
+def _leave_rules_alone(compiler):
+    """Rules run inside of functions that the compiler leaves to Python: it would compile them too, and warn of their lines."""
+    skipped = getattr(compiler, "trace_rules", None)
+    if hasattr(skipped, "add"):
+        skipped.add(values.__name__)

@@ -27,16 +27,16 @@ def parts(tensor):
         inner = [getattr(tensor, name) for name in names]
         return [part for each in inner if isinstance(each, torch.Tensor) for part in parts(each)]
     if type(tensor) not in PLAIN:
-        return parts(without_class(tensor)) if has_own_memory(tensor) else []
+        return parts(without_class(tensor)) if has_own_memory(type(tensor)) else []
     if has_memory(tensor):
         return [tensor]
     inner = unwrapped(tensor)
     return [] if inner is None else parts(inner)
 
 
-def has_own_memory(tensor):
+def has_own_memory(owner):
     """Whether a class of the user's leaves operators alone: then its tensors are ordinary ones below."""
-    return type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__
+    return owner.__torch_dispatch__ is torch.Tensor.__torch_dispatch__
 
 
 def without_class(tensor):

@@ -17,7 +17,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .. import contract
-from . import border, confined, functions, inference, whole
+from . import border, confined, functions, inference, kernels, whole
 from .backward_passes import BackwardPasses
 from .border import guarded
 from .optimizers import Optimizers
@@ -102,12 +102,15 @@ class Watch:
         """What backward passes gave gradients to, where there is no optimizer."""
         return [] if self.updates is None else self.updates.parameters()
 
-    def before_step(self, optimizer, *_):
+    def before_step(self, optimizer, args=(), kwargs=None):
+        """What the step is to be called with instead, if anything."""
         self.optimizers.stepped(optimizer)
         self.measure("before optimizer" if self.built else "construction")
         self.in_phase, self.is_evaluating = "optimizer", False
-        if values.get() is not None:
-            values.get().begin_step(optimizer)
+        if values.get() is None:
+            return None
+        values.get().begin_step(optimizer)
+        return values.get().follow_closure(optimizer, args, kwargs or {}) if args else None
 
     def is_modelled(self, parameter):
         """An update changes one more."""
@@ -155,6 +158,7 @@ class Watch:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
+        kernels.stop()
         raise Stopped(0)
 
     # -- what they call -----------------------------------------------------------------------------

@@ -29,6 +29,8 @@ records! {
         places: Vec<String>,
         /// Whether the model has BatchNorm that it would meet.
         meets_batch_norm: bool,
+        /// Whether the loss is a mean over unequal numbers of targets: of smaller batches it is another mean.
+        means_of_means: bool,
         /// The change of the code that it stands for.
         change: String,
         /// The script's batch size, if the lever is about it.
@@ -39,6 +41,26 @@ records! {
         in_the_way: Vec<String>,
         /// Words behind the command that do the same.
         words: Vec<String>,
+        /// Settings of the script's own that may do what a lever does.
+        settings: Vec<Setting>,
+    }
+
+    /// A setting that the script has already: a flag, a key of its config file, a constant.
+    Setting {
+        /// As the user knows it.
+        name: String,
+        /// The remedy that it looks like: a row of the table of remedies.
+        like: String,
+        /// It and its other value, as they would be written.
+        shown: String,
+        /// Of smaller batches: in how many parts each is then.
+        parts: u32,
+        /// The batch of the loader with it, if that changes too.
+        batch: Option<u32>,
+        /// Words behind the command that set it.
+        words: Vec<String>,
+        /// Or its other value as text.
+        edits: Vec<Edit>,
     }
 
     /// What stands in a file instead of some of its bytes.

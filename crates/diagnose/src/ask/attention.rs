@@ -190,6 +190,47 @@ pub(super) fn heads(question: &Question<'_>) -> Reply {
     }
 }
 
+/// Fewer heads of keys and values than of queries.
+pub(super) fn grouped(question: &Question<'_>) -> Reply {
+    let label = Label::ChangesFunction;
+    let cache = question.of(Category::KvCache);
+    if question.is_worth(cache) {
+        let why = format!("keys and values of earlier tokens take {}", question.share(cache));
+        return question.at_most(cache, label, why);
+    }
+    let matrices = match question.finding("attention-matrices") {
+        Some(finding) => format!(
+            "the matrices of attention, {}, stay: one for each head of queries; ",
+            question.share(finding.bytes)
+        ),
+        None => String::new(),
+    };
+    let why = format!(
+        "{matrices}fewer heads of keys and values make these two smaller, and what their layers keep; how much, `fathom run` \
+         measures with the change made"
+    );
+    Reply::new(Effect::Unknown, Some(label), why)
+}
+
+/// Attention that does not look at all pairs.
+pub(super) fn other(question: &Question<'_>) -> Reply {
+    let label = Label::ChangesFunction;
+    if question.of(Category::KvCache) != 0 {
+        return kv_cache(question);
+    }
+    match question.finding("attention-matrices") {
+        Some(finding) => {
+            let why = format!(
+                "the matrices of attention take {}; code that masks them writes them out as before, only a kernel that \
+                 leaves pairs out does not",
+                question.share(finding.bytes)
+            );
+            question.at_most(finding.bytes, label, why)
+        }
+        None => Reply::none(label, no_matrix(question)),
+    }
+}
+
 pub(super) fn kv_cache(question: &Question<'_>) -> Reply {
     let label = question.label(const { row("quantised-cache") });
     let held = question.of(Category::KvCache);

@@ -149,7 +149,7 @@ pub fn ask(about: &About<'_>, question: &str) -> Answer {
     let reply = match replies.len() {
         0 => not_understood(),
         1 => replies.into_iter().map(|row| row.1).next().unwrap_or_else(not_understood),
-        2..=MOST_TOPICS => together(replies),
+        2..=MOST_TOPICS => together(replies, about.anatomy.allocated_peak.allocated),
         _ => not_understood(),
     };
     let Reply { effect, label, why, tries } = reply;
@@ -163,8 +163,8 @@ fn not_understood() -> Reply {
     )
 }
 
-/// Several changes at once: no more than all of them bring, and each for itself.
-fn together(replies: Vec<(&str, Reply)>) -> Reply {
+/// Several changes at once: no more than all of them bring, nor than there is, and each for itself.
+fn together(replies: Vec<(&str, Reply)>, allocated: u64) -> Reply {
     let effects: Vec<Effect> = replies.iter().map(|(_, reply)| reply.effect).collect();
     let most = effects.iter().try_fold(0u64, |sum, effect| match effect {
         Effect::AtMost(bytes) => Some(sum.saturating_add(*bytes)),
@@ -173,7 +173,7 @@ fn together(replies: Vec<(&str, Reply)>) -> Reply {
     });
     let effect = match most {
         Some(0) => Effect::None,
-        Some(most) => Effect::AtMost(most),
+        Some(most) => Effect::AtMost(most.min(allocated)),
         None if effects.iter().all(|effect| matches!(effect, Effect::Worse)) => Effect::Worse,
         None => Effect::Unknown,
     };

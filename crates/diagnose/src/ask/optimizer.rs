@@ -111,6 +111,13 @@ pub(super) fn adam(question: &Question<'_>) -> Reply {
     }
 }
 
+/// One whose state is not known here.
+pub(super) fn other(question: &Question<'_>) -> Reply {
+    let why =
+        format!("{}; what another one keeps, `fathom run` measures with it", state(question).1);
+    Reply::new(Effect::Unknown, Some(Label::ChangesTraining), why)
+}
+
 pub(super) fn offload(question: &Question<'_>) -> Reply {
     let (held, why) = state(question);
     let temporaries = question.finding("optimizer-temporaries").map_or(0, |finding| finding.bytes);

@@ -38,10 +38,16 @@ pub(super) fn split_model(question: &Question<'_>) -> Reply {
         Category::KvCache,
         Category::Casts,
     ];
-    sharded(question, &kinds, "the model's state and a part of its activations")
+    let share = "what is not split stays whole on each GPU";
+    divided(question, &kinds, ("the model's state and its activations", share))
 }
 
 fn sharded(question: &Question<'_>, kinds: &[Category], what: &str) -> Reply {
+    divided(question, kinds, (what, "activations stay, as each GPU has a batch of its own"))
+}
+
+/// `what` names these kinds; `whose` what stays on each GPU.
+fn divided(question: &Question<'_>, kinds: &[Category], (what, whose): (&str, &str)) -> Reply {
     let held = sum(kinds.iter().map(|kind| question.of(*kind)));
     if let Some(area) =
         question.anatomy().allocated_peak.areas.iter().find(|area| is_sharded(&area.name))
@@ -53,7 +59,6 @@ fn sharded(question: &Question<'_>, kinds: &[Category], what: &str) -> Reply {
         return Reply::new(Effect::Unknown, Some(LABEL), why);
     }
     let ranks = ranks(question);
-    let whose = "activations stay, as each GPU has a batch of its own";
     match ranks {
         Some(1) => {
             let why = format!(
@@ -65,7 +70,7 @@ fn sharded(question: &Question<'_>, kinds: &[Category], what: &str) -> Reply {
         Some(ranks) => {
             let most = held - held / ranks;
             let why = format!(
-                "{what} take {}, and each of {ranks} GPUs keeps a {ranks}th; {whose}. {HOW}",
+                "{what} take {}, and each of {ranks} GPUs keeps 1/{ranks} of it; {whose}. {HOW}",
                 question.share(held)
             );
             question.at_most(most, LABEL, why)
@@ -90,7 +95,12 @@ fn ranks(question: &Question<'_>) -> Option<u64> {
         ["one gpu", "single gpu", "a single gpu", "1 gpu"].iter().any(|it| question.words.has(it));
     let counted =
         question.words.count_of(&["gpu", "rank", "card", "device", "a100", "h100", "node"]);
-    let counted = counted.filter(|count| (1..=65_536).contains(count));
+    // `tensor parallelism 2` has its number beside it; the number of ZeRO is its stage.
+    let beside = || {
+        let is_split = question.words.has("parallel*");
+        question.words.numbers(&question.span).0.filter(|_| is_split)
+    };
+    let counted = counted.or_else(beside).filter(|count| (1..=65_536).contains(count));
     if one { Some(1) } else { counted }
 }
 

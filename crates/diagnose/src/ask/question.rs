@@ -113,7 +113,12 @@ impl<'a> Question<'a> {
         for (text, is_of_topic) in self.words.wholes().filter(|(text, _)| !text.is_empty()) {
             let text = plain(text);
             let is_path = looks_like_path(text);
-            let ends = |path: &str| path == text || path.ends_with(&format!(".{text}"));
+            // `freeze the embeddings` means the module `embedding`.
+            let one = text.strip_suffix('s').unwrap_or(text);
+            let is_called =
+                |path: &str, name: &str| path == name || path.ends_with(&format!(".{name}"));
+            let is_there = known().any(|path| is_called(path, text));
+            let ends = |path: &str| is_called(path, if is_there { text } else { one });
             let is_plain = is_of_topic || COMMON.contains(&text.to_lowercase().as_str());
             if is_plain || text.len() < 2 {
                 continue;

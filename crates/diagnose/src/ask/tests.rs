@@ -132,6 +132,47 @@ fn modules_are_known_by_their_names() {
     assert_eq!(of("checkpoint blocks.0").tries, [Try::Checkpoint(vec!["blocks.0".to_owned()])]);
 }
 
+/// What was answered wrongly before, or with more than there is.
+#[test]
+fn names_that_bring_other_names_along_are_one_change() {
+    let of = |question: &str| asked(question, &[]).effect;
+    assert_eq!(of("move the Adam states to host memory"), Effect::AtMost(2 * GIB));
+    assert_eq!(of("what about paged AdamW 8bit"), Effect::AtMost(2 * GIB));
+    assert_eq!(of("only train LoRA adapters with rank 8"), of("LoRA"));
+    assert_eq!(of("QLoRA (nf4)"), of("qlora"));
+    let logits = found("loss-logits", 4 * GIB);
+    for question in ["the loss in chunks of 1024 tokens", "fuse the cross entropy with the lm head"]
+    {
+        assert_eq!(asked(question, &logits).effect, Effect::AtMost(4 * GIB), "{question}");
+    }
+    let Effect::AtMost(both) = of("FSDP with cpu offload") else { panic!("two bounds") };
+    assert!(both <= 10 * GIB, "no more than there is: {both}");
+}
+
+#[test]
+fn what_only_sounds_like_a_change_is_not_taken_for_it() {
+    let matrices = found("attention-matrices", GIB);
+    let of = |question: &str| asked(question, &matrices).effect;
+    assert_eq!(of("tie the embedding and the output layer"), Effect::Unknown, "nothing of layers");
+    assert_eq!(of("grouped query attention"), Effect::Unknown, "the matrices stay");
+    assert_eq!(of("sliding window attention of 256"), Effect::AtMost(GIB));
+    assert_eq!(asked("sliding window attention", &[]).effect, Effect::None);
+    assert_eq!(of("use Shampoo optimizer"), Effect::Unknown);
+    assert_eq!(of("what if batch is 0"), Effect::Unknown);
+    assert_eq!(of("will it OOM at step 1000"), Effect::Unknown, "too few steps were seen");
+    assert_eq!(of("cut the context to half"), Effect::AtMost(7 * GIB));
+    assert_eq!(of("how big is the model"), Effect::Fact);
+    assert_eq!(asked("will this run on my 4090", &[]).tries, [Try::Card("4090".to_owned())]);
+}
+
+#[test]
+fn a_model_that_is_split_has_its_number_beside_it() {
+    // Activations, weights and the optimizer's state, in halves.
+    assert_eq!(asked("tensor parallelism 2", &[]).effect, Effect::AtMost(9 * GIB - 9 * GIB / 2));
+    let why = asked("pipeline parallel over 4 gpus", &[]).why;
+    assert!(!why.contains("a batch of its own"), "{why}");
+}
+
 #[test]
 fn several_gpus_divide_what_is_sharded() {
     assert_eq!(asked("FSDP on 4 GPUs", &[]).effect, Effect::AtMost(3 * GIB - 3 * GIB / 4));

@@ -67,18 +67,20 @@ const TOPICS: &[Topic] = &[
     change("another norm", nothing::other_norm, &["group norm*", "groupnorm*", "layer norm*", "layernorm*", "rms norm*", "rmsnorm*", "instance norm*", "instancenorm*"]),
     change("batch norm", nothing::batch_norm, &["batch norm*", "batchnorm*", "sync bn", "syncbatchnorm"]),
     change("bucket view", parallel::bucket_view, &["gradient as bucket view", "bucket view"]),
-    change("optimizer offload", optimizer::offload, &["offload* the optimizer*", "offload* optimizer*", "optimizer offload*", "optimizer state* offload*", "optimizer* to cpu", "optimizer on cpu", "optimizer* on the cpu", "optimizer* to the cpu", "optimizer state* to cpu", "optimizer state* to the cpu", "optimizer state* on the cpu", "optimizer state* on cpu", "zero offload", "deepspeedcpuadam", "cpu adam", "cpuadam", "cpu offload the optimizer*", "paged adam*", "paged optimizer*", "cpuoffloadoptimizer"]),
+    change("optimizer offload", optimizer::offload, &["offload* the optimizer*", "offload* optimizer*", "optimizer offload*", "optimizer state* offload*", "optimizer* to cpu", "optimizer on cpu", "optimizer* on the cpu", "optimizer* to the cpu", "optimizer state* to cpu", "optimizer state* to the cpu", "optimizer state* on the cpu", "optimizer state* on cpu", "zero offload", "deepspeedcpuadam", "cpu adam", "cpuadam", "cpu offload the optimizer*", "paged adam*", "paged optimizer*", "cpuoffloadoptimizer", "adam* state* to cpu", "adam* state* to the cpu", "adam* state* to host*", "adam* state* to the host*", "adam* state* on cpu", "adam* state* on the cpu", "adam* to cpu", "adam* to the cpu", "adam* on the cpu", "optimizer* to host*", "optimizer* to the host*", "optimizer* on the host", "optimizer state* to host*", "optimizer state* to the host*", "optimizer state* on the host", "optim* state* to host*", "moments to cpu", "moments to the cpu", "moments to host*", "moments on the cpu"]),
     change("activation offload", recompute::offload, &["save on cpu", "activation* offload*", "offload* activation*", "offload* the activation*", "activation* to cpu", "activation* to the cpu"]),
     change("weights offload", adapters::offload, &["enable model cpu offload", "enable sequential cpu offload", "model cpu offload", "offload* the model", "offload* model", "offload* weight*", "offload* the weight*", "offload* parameter*", "param* offload*", "device map auto", "layer* offload*"]),
     change("cpu offload", recompute::any_offload, &["cpu offload*", "offload* to cpu", "offload* to the cpu", "offload* to ram", "offload*"]),
     change("QLoRA", adapters::qlora, &["qlora", "q lora"]),
     change("LoRA", adapters::lora, &["lora", "peft", "adapter*", "low rank*", "dora"]),
-    change("quantised cache", attention::kv_cache, &["kv cache*", "kvcache", "key value cache", "past key value*", "use cache", "static cache", "quantized cache", "quantised cache", "cache implementation", "sliding window", "paged attention", "pagedattention"]),
+    change("quantised cache", attention::kv_cache, &["kv cache*", "kvcache", "key value cache", "past key value*", "use cache", "static cache", "quantized cache", "quantised cache", "cache implementation", "paged attention", "pagedattention"]),
     change("8-bit optimizer", optimizer::eight_bits, &["8bit adam*", "8 bit adam*", "adam 8bit", "adam8bit", "adamw8bit", "adamw 8bit", "adam 8 bit", "adamw 8 bit", "8bit optim*", "8 bit optim*", "bitsandbytes optim*", "bnb optim*", "bnb adam*", "int8 optim*", "quanti* optim*", "optim* in 8 bit", "optim* in 8bit", "bitsandbytes adam*", "lion8bit", "8bit lion", "optim states 8bit", "fp8 optim*", "optim* state* in 8 bit", "optim* state* in 8bit"]),
     change("4-bit optimizer", optimizer::eight_bits, &["4bit adam*", "4 bit adam*", "adamw4bit", "4bit optim*", "4 bit optim*"]),
     change("head_dim", attention::head_dim, &["head dim*", "headdim", "dim per head", "dim head", "width of a head", "head size", "size of each head"]),
-    change("heads", attention::heads, &["attention head*", "num head*", "n head*", "nhead", "number of head*", "head count", "multi query*", "grouped query*", "gqa", "mqa", "heads"]),
-    change("fused loss", loss::fused, &["fused cross entropy", "chunked cross entropy", "liger* fused*", "liger cross entropy", "liger* cross*", "fused linear cross entropy", "linear cross entropy", "cut cross entropy", "cce", "chunk* loss*", "chunk* cross*", "fused* loss*", "fused linear*", "chunk* logit*", "chunk* the logit*", "chunk* the loss", "cross entropy in chunk*", "loss in chunk*", "liger loss*"]),
+    change("heads", attention::heads, &["attention head*", "num head*", "n head*", "nhead", "number of head*", "head count", "heads"]),
+    change("grouped queries", attention::grouped, &["multi query*", "grouped query*", "gqa", "mqa", "fewer kv heads", "kv heads", "num key value heads"]),
+    change("another attention", attention::other, &["sparse attention", "sliding window*", "local attention", "window* attention", "linear attention", "block sparse*", "longformer", "performer", "linformer"]),
+    change("fused loss", loss::fused, &["fused cross entropy", "chunked cross entropy", "liger* fused*", "liger cross entropy", "liger* cross*", "fused linear cross entropy", "linear cross entropy", "cut cross entropy", "cce", "chunk* loss*", "chunk* cross*", "fused* loss*", "fused linear*", "chunk* logit*", "chunk* the logit*", "chunk* the loss", "cross entropy in chunk*", "loss in chunk*", "liger loss*", "fuse* the cross entropy*", "fuse* cross entropy*", "fuse* the loss*", "fuse* the lm head*", "fuse* lm head*", "fuse* the head*"]),
     change("Liger kernels", loss::liger, &["liger*"]),
     change("fused attention", attention::fused, &["flash attention*", "flash attn*", "flashattention*", "flash attn", "flashattn*", "flash", "sdpa", "xformers", "scaled dot product*", "memory efficient attention", "fused attention", "flexattention", "flex attention", "attention slicing", "torch sdp*", "mem efficient sdp"]),
     change("eager attention", attention::eager, &["eager attention", "math attention", "attn implementation eager", "naive attention", "math sdp", "enable math sdp", "vanilla attention"]),
@@ -95,6 +97,7 @@ const TOPICS: &[Topic] = &[
     change("tensor parallelism", parallel::split_model, &["tensor parallel*", "pipeline parallel*", "model parallel*", "context parallel*", "sequence parallel*", "megatron", "expert parallel*"]),
     change("DDP", parallel::ddp, &["ddp", "distributed data parallel*", "distributeddataparallel", "multi gpu", "multigpu", "multiple gpu*", "more gpu*", "two gpu*", "2 gpu*", "4 gpu*", "8 gpu*", "second gpu", "several gpu*", "another gpu"]),
     change("DataParallel", parallel::data_parallel, &["nn dataparallel", "dataparallel", "data parallel*"]),
+    change("tied embeddings", copies::tied, &["tie* the embed*", "tie* embed*", "tied embed*", "weight tying", "tie* weight*", "tie* the weight*", "tied weight*", "share* the embed*", "share* embed*", "tie* the input*", "tie word embed*"]),
     change("EMA", copies::copies, &["ema", "exponential moving average", "moving average", "teacher*", "averaged model", "averagedmodel", "swa", "polyak", "target network*", "model averag*", "weight averag*"]),
     // Freezing and weights of fewer bits.
     change("unfreeze", adapters::unfreeze, &["unfreez*", "unfrozen", "requires grad true", "full fine tun*", "full finetun*"]),
@@ -112,6 +115,7 @@ const TOPICS: &[Topic] = &[
     change("SGD", optimizer::sgd, &["sgd", "without momentum", "no momentum", "stateless optim*"]),
     change("Adafactor", optimizer::small_state, &["adafactor", "galore", "sm3", "apollo", "adam mini", "adalomo", "lomo"]),
     change("one moment", optimizer::one_moment, &["lion", "muon", "rmsprop", "adagrad", "momentum"]),
+    change("another optimizer", optimizer::other, &["shampoo", "soap", "sophia*", "adahessian", "k fac", "kfac", "prodigy", "adan", "lars", "lbfgs", "l bfgs", "another optimizer", "different optimizer", "other optimizer", "change the optimizer", "switch optimizer*", "switch the optimizer"]),
     change("Adam", optimizer::adam, &["adam", "adamw", "lamb", "nadam", "radam"]),
     // The allocator.
     change("empty_cache", allocator::cache, &["empty cache", "emptycache", "empty the cache", "clear cache", "clear the cache", "clearing the cache", "clear the cuda cache", "clear cuda cache", "clear gpu memory", "clear the gpu memory", "free the cache", "flush the cache", "emptying the cache", "emptying cache", "clear gpu cache", "ipc collect"]),
@@ -126,7 +130,7 @@ const TOPICS: &[Topic] = &[
     change("inplace", recompute::inplace, &["inplace", "in place"]),
     // Sizes.
     change("vocabulary", sizes::vocabulary, &["vocab*", "num classes", "number of classes", "classes"]),
-    change("tokens", sizes::tokens, &["sequence length", "seq len*", "seq length", "seqlen", "context length", "context window", "context size", "block size", "max length", "max seq*", "max len*", "sequence*", "longer context", "shorter context", "context of", "tokens", "token count", "number of tokens", "prompt length", "max new tokens", "max position*"]),
+    change("tokens", sizes::tokens, &["sequence length", "seq len*", "seq length", "seqlen", "context length", "context window", "context size", "block size", "max length", "max seq*", "max len*", "sequence*", "longer context", "shorter context", "context of", "context", "tokens", "token count", "number of tokens", "prompt length", "max new tokens", "max position*"]),
     change("patch size", sizes::patch, &["patch size", "patch", "patches"]),
     change("input size", sizes::inputs, &["resolution*", "image size*", "img size", "image", "crop size", "input size", "input resolution", "frame", "points", "number of points", "point cloud*", "voxel", "number of frames", "num points", "groups", "num groups", "number of groups", "pixels", "video length", "crop*", "audio length"]),
     change("depth", sizes::layers, &["num layer*", "number of layer*", "n layer*", "layer", "block", "depth", "deeper", "shallower", "deeper model", "shallower model"]),
@@ -134,8 +138,8 @@ const TOPICS: &[Topic] = &[
     change("batch", sizes::batch, &["batch size*", "batchsize", "batch", "batches", "bs", "mini batch*", "minibatch*", "samples per step"]),
     // What is so.
     Topic { name: "the largest batch", phrases: &["largest batch*", "biggest batch*", "max batch*", "maximum batch*", "how big a batch", "how large a batch", "how large can the batch*", "how big can the batch*", "what batch*", "which batch*"], reply: about::largest_batch, rank: Rank::Fit },
-    Topic { name: "fits", phrases: &["will it fit", "does it fit", "does this fit", "will this fit", "can it fit", "can i train*", "can i run*", "can this run*", "would it fit", "would this fit", "fit on*", "fits on*", "fit in*", "fits in*", "fit into*", "run on a*", "train on a*", "enough for", "be enough", "is enough", "fit", "how much memory do i need", "how much vram do i need", "which gpu", "what gpu", "what card", "which card", "smallest gpu"], reply: about::fits, rank: Rank::Fit },
-    fact("leak", about::leak, &["leak*", "memory grow*", "grows", "growing", "every step more", "keeps increasing", "keep increasing", "increases every step", "memory increas*", "go up", "goes up", "going up"]),
+    Topic { name: "fits", phrases: &["will it fit", "does it fit", "does this fit", "will this fit", "can it fit", "can i train*", "can i run*", "can this run*", "would it fit", "would this fit", "fit on*", "fits on*", "fit in*", "fits in*", "fit into*", "run on a*", "run on my*", "run on the*", "run on one*", "will this run*", "will it run*", "does it run*", "does this run*", "can it run*", "train on a*", "train on my*", "enough for", "be enough", "is enough", "fit", "how much memory do i need", "how much vram do i need", "which gpu", "what gpu", "what card", "which card", "smallest gpu"], reply: about::fits, rank: Rank::Fit },
+    fact("leak", about::leak, &["leak*", "memory grow*", "grows", "growing", "every step more", "keeps increasing", "keep increasing", "increases every step", "memory increas*", "go up", "goes up", "going up", "oom at step", "oom after*", "oom later", "out of memory after*", "out of memory later", "out of memory at step", "after many steps", "later steps"]),
     fact("fragmentation", about::fragmentation, &["fragment*", "reserved but unallocated", "reserved memory", "reserved", "cached memory"]),
     fact("line", about::line, &["which line*", "what line*", "line of code", "source line*", "lines"]),
     fact("layer", about::layer, &["which layer*", "what layer*", "which module*", "what module*", "which block*", "which part of the model", "what part of the model"]),
@@ -143,12 +147,12 @@ const TOPICS: &[Topic] = &[
     fact("when", about::when, &["when", "which phase", "what phase", "which step", "at what point", "during the backward*", "during backward", "during forward"]),
     fact("what to change", about::change, &["what should i change", "what can i do", "what should i do", "how do i reduce", "how can i reduce", "how to reduce", "how do i lower", "how can i lower", "how to lower", "what would help", "what helps", "reduce memory", "save memory", "lower the peak", "reduce the peak", "fix", "what can i change", "how do i make it fit", "use less memory"]),
     fact("why", about::why, &["why so much", "why so high", "why does it need", "why is it", "why does it", "why do i", "why am i", "why", "reason", "root cause", "main cause", "what causes", "cause", "out of memory", "oom"]),
-    fact("where", about::whereabouts, &["where does*", "where is*", "where do*", "where", "what takes", "what uses", "what is using", "whats using", "whats taking", "what eats", "what holds", "breakdown", "who holds", "what is taking", "what is in", "what dominates", "biggest consumer", "main consumer", "how much memory", "peak"]),
+    fact("where", about::whereabouts, &["where does*", "where is*", "where do*", "where", "what takes", "what uses", "what is using", "whats using", "whats taking", "what eats", "whats eating", "what is eating", "eating", "eats", "hog*", "what holds", "breakdown", "who holds", "what is taking", "what is in", "what dominates", "biggest consumer", "main consumer", "how much memory", "peak"]),
     // Parts of the memory.
     part("optimizer", about::optimizer, &["optimizer*", "optimiser*", "moments"]),
     part("gradients", about::gradients, &["gradient*", "grads"]),
     part("activations", about::activations, &["activation*", "saved tensor*", "intermediate*"]),
-    part("weights", about::weights, &["weight*", "parameter*", "params"]),
+    part("weights", about::weights, &["how big is the model", "how large is the model", "size of the model", "how many param*", "weight*", "parameter*", "params"]),
     part("inputs", about::inputs, &["input*", "data"]),
     part("workspace", about::workspace, &["workspace*", "cudnn", "cublas"]),
     part("temporaries", about::temporaries, &["temporar*"]),
@@ -190,6 +194,21 @@ pub(super) fn find(
     settle(words, found)
 }
 
+/// Changes, and what their names bring along: `only train LoRA adapters`, `the loss in chunks of 1024 tokens`,
+/// `paged AdamW 8bit`. The loss is one of Liger's kernels.
+const WHOLE: &[(&str, &[&str])] = &[
+    ("fused loss", &["Liger kernels", "tokens"]),
+    ("QLoRA", &["LoRA", "freeze", "weights of few bits"]),
+    ("LoRA", &["freeze"]),
+    ("8-bit optimizer", &["weights of few bits", "Adam"]),
+    ("4-bit optimizer", &["weights of few bits", "Adam"]),
+    (
+        "optimizer offload",
+        &["weights of few bits", "8-bit optimizer", "Adam", "cpu offload", "the host's memory"],
+    ),
+    ("another attention", &["tokens"]),
+];
+
 /// Changes that are made to modules.
 const TAKES_MODULES: [&str; 3] = ["checkpoint", "freeze", "unfreeze"];
 
@@ -225,9 +244,11 @@ fn settle(
     if found.iter().any(|(topic, _)| TAKES_MODULES.contains(&topic.name)) {
         found.retain(|(topic, _)| topic.name != "depth");
     }
-    // The loss is one of Liger's kernels.
-    if found.iter().any(|(topic, _)| topic.name == "fused loss") {
-        found.retain(|(topic, _)| topic.name != "Liger kernels");
+    // What one change is made of, or how it is set, is no second change.
+    for (whole, parts) in WHOLE {
+        if found.iter().any(|(topic, _)| topic.name == *whole) {
+            found.retain(|(topic, _)| !parts.contains(&topic.name));
+        }
     }
     // `does expandable_segments help with fragmentation` asks about the setting.
     if found.iter().any(|(topic, _)| topic.rank == Rank::Change) {

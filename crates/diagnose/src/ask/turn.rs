@@ -50,6 +50,14 @@ pub(super) fn turn(question: &Question<'_>, size: Size, is_inverse: bool) -> Rep
         (Some(target), None) => Turn::Unclear(target),
         (None, _) => said,
     };
+    if target == Some(0) {
+        let why = format!("a {} of 0 is no script that runs; {}", size.noun, size.what);
+        return Reply::new(
+            Effect::Unknown,
+            Some(size.label),
+            format!("{why}. `fathom run` tries any other"),
+        );
+    }
     let it_is = now
         .as_ref()
         .map_or(String::new(), |(now, by)| format!("the {} is {now}, {by}; ", size.noun));

@@ -16,8 +16,14 @@ type Matrix<'a> = (&'a str, u64, u64, u64);
 /// More than any model has heads: what is larger is no list of them.
 const HEADS: u64 = 64;
 
+/// Products of one matrix after the other; that of a linear layer is none, whatever its sizes.
+const PRODUCTS: [&str; 5] = ["bmm", "baddbmm", "matmul", "__matmul__", "einsum"];
+
+const BY_ITSELF: &str = "The code multiplies, takes the softmax and multiplies by itself: no fused kernel is asked for.";
+
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
-    let anchors = claims.free(scene, |thing| is_probabilities(scene, thing));
+    let anchors =
+        claims.free(scene, |thing| is_probabilities(scene, thing) || is_scores(scene, thing));
     let matrices: BTreeSet<Matrix<'_>> =
         anchors.iter().filter_map(|index| matrix(&scene.things[*index])).collect();
     let members = claims.free(scene, |thing| {
@@ -32,6 +38,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     };
     let first = &scene.things[anchors[0]];
     let (_, rows, columns, _) = matrix(first).unwrap_or_default();
+    let why = why_not_fused(scene, first);
     vec![Finding {
         title: format!("attention writes out its matrices of {rows} × {columns} tokens"),
         explanation: format!(
@@ -39,8 +46,10 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             tensor(&first.tensor.dtype, first.shape()),
             place(first.line()),
             modules(scene, &members),
-            why_not_fused(scene, first)
+            why
         ),
+        // That the code does it by itself, everybody who wrote it knows.
+        note: if why == BY_ITSELF { String::new() } else { why.trim_end_matches('.').to_owned() },
         scales: "batch × heads × tokens²".to_owned(),
         remedies: remedies!(scene, "fused-attention", "checkpoint"),
         ..finding
@@ -55,6 +64,16 @@ fn is_probabilities(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
     is_softmax
         && thing.is_of_a_pass()
         && (is_multiplied || (is_attention(scene, module) && HEADS < rows.min(columns)))
+}
+
+/// Every token by every token, in a module for attention, before a softmax has made probabilities of it.
+fn is_scores(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
+    let Some((module, rows, columns, _)) = matrix(thing) else { return false };
+    PRODUCTS.contains(&thing.tensor.origin.operator.as_str())
+        && thing.is_of_a_pass()
+        && rows == columns
+        && HEADS < rows
+        && is_attention(scene, module)
 }
 
 /// Does its class or its name say so?
@@ -86,9 +105,7 @@ fn why_not_fused(scene: &Scene<'_>, thing: &Thing<'_>) -> String {
     }
     let call = facts.of("sdpa").iter().find(|call| word(call, "module") == Some(thing.module()));
     let Some(call) = call else {
-        return "The code multiplies, takes the softmax and multiplies by itself: no fused kernel is \
-                asked for."
-            .to_owned();
+        return BY_ITSELF.to_owned();
     };
     let number = |key| word(call, key).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
     let reason = plain_path(

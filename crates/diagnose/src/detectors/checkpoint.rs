@@ -17,14 +17,16 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
         return Vec::new();
     }
     let recomputed: HashSet<&str> = facts.of("recomputed").iter().map(String::as_str).collect();
+    // Paths of what is in a model do not name it.
+    let is_model = |path: &str| scene.class(path) == path;
     let runs_again = |path: &str| {
         recomputed.contains(path)
+            || (is_model(path) && !recomputed.is_empty())
             || recomputed.iter().any(|other| is_below(other, path) || is_below(path, other))
     };
     // A switch of a part that keeps nothing, such as a frozen encoder, has nothing to do.
     let keeps = |path: &str| {
-        let is_inside =
-            |module: &str| module == path || is_below(module, path) || scene.class(path) == path;
+        let is_inside = |module: &str| module == path || is_below(module, path) || is_model(path);
         scene.things.iter().any(|thing| thing.users.iter().any(|user| is_inside(user.module)))
     };
     let idle: Vec<&String> =
@@ -33,6 +35,9 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
         thing.is(Category::Activations)
             && !thing.users.is_empty()
             && !thing.is_kept_for(Role::Checkpoint)
+            // Of a loss no block has a switch.
+            && !thing.is_kept_for(Role::ClassLoss)
+            && !thing.is_kept_for(Role::Loss)
             && thing.users.iter().all(|user| !recomputed.contains(user.module))
     };
     let members: Vec<usize> =

@@ -33,7 +33,9 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
             let thing = &scene.things[*index];
             let is_copy = COPIES.contains(&thing.operator()) && has_source(scene, *index);
             let is_join = JOINS.contains(&thing.operator()) && has_parts(scene, *index);
-            thing.is_of_a_pass() && (is_copy || is_join)
+            // Rounded to eight bits for a product, it does not hold the same numbers.
+            let is_rounded = thing.tensor.dtype.starts_with("float8");
+            thing.is_of_a_pass() && !is_rounded && (is_copy || is_join)
         })
         .collect();
     let Some(finding) = remark(scene, &copies) else { return Vec::new() };
@@ -56,11 +58,12 @@ pub(super) fn detect(scene: &Scene<'_>, _: &mut Claims) -> Vec<Finding> {
     }]
 }
 
-/// Activations and inputs that could be what another was made of.
+/// Activations and inputs that could be what another was made of: they were there before it.
 fn candidates<'a>(scene: &'a Scene<'_>, of: usize) -> impl Iterator<Item = &'a Thing<'a>> {
     let kinds = [Category::Activations, Category::Inputs, Category::Temporaries];
-    let others = scene.things.iter().enumerate().filter(move |(index, _)| *index != of);
-    others.map(|(_, thing)| thing).filter(move |thing| kinds.contains(&thing.tensor.category))
+    let made = scene.things[of].tensor.made;
+    let earlier = scene.things.iter().filter(move |thing| thing.tensor.made < made);
+    earlier.filter(move |thing| kinds.contains(&thing.tensor.category))
 }
 
 /// A tensor with the same sizes in some order, made by something else in the same phase of the step.

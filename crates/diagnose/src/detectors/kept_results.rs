@@ -16,13 +16,14 @@ use crate::scene::{Claims, Scene, Thing};
 const FEWEST: usize = 3;
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
+    let earlier = of_earlier_steps(scene, claims);
     let members = claims.free(scene, |thing| is_kept(scene, thing));
     let makers: BTreeSet<&str> = members.iter().map(|it| scene.things[*it].module()).collect();
     let is_after = is_after_forward(scene);
     if !is_after && makers.len() < FEWEST {
-        return Vec::new();
+        return earlier;
     }
-    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
+    let Some(finding) = claims.finding(scene, &members) else { return earlier };
     let number = members.len() as u64;
     let (title, why) = match is_after {
         true => (
@@ -45,13 +46,53 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         at if at.is_empty() => String::new(),
         at => format!(" The largest, {}, is made at {at}.", bytes::text(largest.tensor.block)),
     };
-    vec![Finding {
+    let mut findings = earlier;
+    findings.push(Finding {
         title: format!("{title} {}", modules(scene, &members)).trim_end().to_owned(),
         explanation: format!("{why}{at}"),
         scales: "batch × what these modules give".to_owned(),
         remedies: remedies!(scene, "drop-results"),
         ..finding
+    });
+    findings
+}
+
+/// What the forward pass of an earlier step has made, and is there under that of this one: an output that is bound until
+/// the next one takes its name.
+fn of_earlier_steps(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
+    let now = scene.at.when;
+    let members = claims.free(scene, |thing| {
+        let born = thing.tensor.born;
+        is_result(thing) && born.phase == Some(Phase::Forward) && born.step < now.step
+    });
+    let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
+    let largest = &scene.things[members[0]];
+    vec![Finding {
+        title: format!(
+            "{} of the last step {}",
+            if members.len() == 1 { "a result" } else { "results" },
+            modules(scene, &members)
+        )
+        .trim_end()
+        .to_owned(),
+        explanation: format!(
+            "Made in the forward pass of an earlier step (the largest at {}), and still there: a variable such as \
+             `outputs` is bound until the next one takes its name, or something caches it.",
+            place(largest.line())
+        ),
+        scales: "batch × what these modules give".to_owned(),
+        remedies: remedies!(scene, "drop-results"),
+        ..finding
     }]
+}
+
+/// Made by a module's function, and kept for no node.
+fn is_result(thing: &Thing<'_>) -> bool {
+    thing.is_of_a_pass()
+        && !thing.is(Category::Activations)
+        && !thing.is_refused
+        && !thing.module().is_empty()
+        && !thing.operator().is_empty()
 }
 
 fn is_after_forward(scene: &Scene<'_>) -> bool {
@@ -60,12 +101,7 @@ fn is_after_forward(scene: &Scene<'_>) -> bool {
 
 /// Made by a module's function, kept for no node, and its module is over.
 fn is_kept(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
-    let is_result = thing.is_of_a_pass()
-        && !thing.is(Category::Activations)
-        && !thing.is_refused
-        && !thing.module().is_empty()
-        && !thing.operator().is_empty();
-    if !is_result || thing.tensor.born.step != scene.at.when.step {
+    if !is_result(thing) || thing.tensor.born.step != scene.at.when.step {
         return false;
     }
     match scene.phase() {

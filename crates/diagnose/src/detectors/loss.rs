@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use anatomy::bytes;
+use recording::{Category, Phase};
+
 use super::loss_gradients::is_fused_loss;
 use crate::finding::Finding;
 use crate::phrases::{place, tensor};
@@ -43,19 +46,36 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let largest = &scene.things[*with_shape.unwrap_or(&members[0])];
     let wide =
         members.iter().filter(|index| scene.things[**index].tensor.dtype == "float32").count();
+    let bound = scene.part(&members, |thing| is_bound(scene, thing));
+    let (by_variable, mut may_help) = match scene.bytes(&bound) {
+        0 => (String::new(), Vec::new()),
+        size => (
+            format!(" {}: kept by nothing but a variable or an output object.", bytes::text(size)),
+            remedies!(scene, "drop-results"),
+        ),
+    };
+    may_help.extend(remedies!(scene, "chunked-cross-entropy", "batch"));
     vec![Finding {
         title: format!("logits over {vocabulary} classes, {} times", members.len()),
         explanation: format!(
             "{} at {} is the largest. Logits, their log-softmax and their gradient are as large each; {wide} \
-             of {} are float32.",
+             of {} are float32.{by_variable}",
             tensor(&largest.tensor.dtype, largest.shape()),
             place(largest.line()),
             members.len()
         ),
         scales: "batch × tokens × vocabulary".to_owned(),
-        remedies: remedies!(scene, "chunked-cross-entropy", "batch"),
+        remedies: may_help,
         ..finding
     }]
+}
+
+/// Made by a forward pass that is over, and autograd does not need it.
+fn is_bound(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
+    matches!(scene.phase(), Some(Phase::Backward | Phase::Optimizer))
+        && thing.tensor.born.phase == Some(Phase::Forward)
+        && !thing.is(Category::Activations)
+        && !thing.operator().is_empty()
 }
 
 /// The number of classes: the last size, or the second where positions follow, as in images.

@@ -7,7 +7,7 @@ use recording::{Category, Phase};
 
 use crate::finding::Finding;
 use crate::phrases::{kept, modules, times};
-use crate::remedies::of_activations;
+use crate::remedies::{of_activations, remedies};
 use crate::roles::{Role, role};
 use crate::scene::{Claims, Scene, Thing};
 
@@ -51,9 +51,14 @@ fn describe(scene: &Scene<'_>, size: &[u64], group: &[usize], finding: Finding) 
         explanation += &format!(" {}: {what}.", bytes::text(scene.bytes(&passing)));
     }
     let where_ = modules(scene, group);
+    let groups = neighbours(scene, size);
     let title = match size {
         [] => format!("feature maps of other sizes {where_}"),
         [positions] => format!("feature maps of {positions} positions {where_}"),
+        [points, each] if groups.is_some() => {
+            let (points, each) = groups.unwrap_or((*points, *each));
+            format!("feature maps of {points} points × {each} neighbours {where_}")
+        }
         _ => format!("feature maps at {} {where_}", times(size)),
     };
     Finding {
@@ -63,9 +68,33 @@ fn describe(scene: &Scene<'_>, size: &[u64], group: &[usize], finding: Finding) 
             [_] => "batch × channels × positions".to_owned(),
             _ => "batch × channels × height × width".to_owned(),
         },
-        remedies: of_activations(scene, &saved),
+        remedies: match groups {
+            Some(_) => {
+                [remedies!(scene, "layer-before-groups"), of_activations(scene, &saved)].concat()
+            }
+            None => of_activations(scene, &saved),
+        },
         ..finding
     }
+}
+
+/// Points and the neighbours of each, if that is what these two sizes are: indices of them say so, which autograd keeps
+/// where points are gathered.
+fn neighbours(scene: &Scene<'_>, size: &[u64]) -> Option<(u64, u64)> {
+    let [one, other] = size else { return None };
+    let gathers =
+        |node: &str| ["IndexBackward", "GatherBackward"].iter().any(|it| node.starts_with(it));
+    let is_list = |thing: &&Thing<'_>| {
+        thing.tensor.dtype.starts_with("int") && thing.users.iter().any(|user| gathers(user.node))
+    };
+    let lists = scene.things.iter().filter(is_list).map(Thing::shape);
+    let pairs: BTreeSet<(u64, u64)> = lists
+        .filter_map(|shape| match shape {
+            [_, points, each] => Some((*points, *each)),
+            _ => None,
+        })
+        .collect();
+    [(*one, *other), (*other, *one)].into_iter().find(|pair| pairs.contains(pair))
 }
 
 /// Made by what works on maps, or kept for it.

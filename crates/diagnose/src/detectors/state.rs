@@ -65,7 +65,7 @@ fn of_training(scene: &Scene<'_>, members: &[usize]) -> Vec<Remedy> {
         found.extend(remedies!(scene, "half-frozen"));
     }
     if scene.is_worth(long(Category::Optimizer)) && has_two_moments(scene) {
-        found.extend(remedies!(scene, "8bit-optimizer", "adafactor"));
+        found.extend(remedies!(scene, "offload-optimizer", "8bit-optimizer", "adafactor"));
     }
     if !is_mostly_frozen {
         found.extend(remedies!(scene, "freeze"));
@@ -89,6 +89,13 @@ fn of_weights(scene: &Scene<'_>, members: &[usize]) -> Vec<Remedy> {
     if scene.is_worth(scene.bytes(&long)) {
         found.extend(remedies!(scene, "half-weights"));
     }
-    found.extend(remedies!(scene, "quantise", "model-offload"));
+    let is_wide = |thing: &Thing<'_>| {
+        matches!(thing.tensor.dtype.as_str(), "float64" | "float32" | "float16" | "bfloat16")
+    };
+    let wide = scene.bytes(&scene.part(members, is_wide));
+    if scene.bytes(members) < wide.saturating_mul(2) {
+        found.extend(remedies!(scene, "quantise"));
+    }
+    found.extend(remedies!(scene, "model-offload"));
     found
 }

@@ -30,14 +30,24 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         (true, false) => remedies!(scene, "cudnn-benchmark", "channels-last"),
         _ => Vec::new(),
     };
+    // PyTorch keeps one for each handle and stream; its size is a setting.
+    let is_kept = largest.tensor.name.starts_with("cuBLAS workspace");
+    let (when, scales) = match is_kept {
+        true => (
+            "and kept for all further ones on this stream. Its size is that of \
+             `CUBLAS_WORKSPACE_CONFIG`, or PyTorch's own for the GPU",
+            "the number of streams; independent of all shapes",
+        ),
+        false => ("and given back right after", "the shapes of that layer, by the library's rules"),
+    };
     vec![Finding {
         title: format!("scratch memory: {}", largest.tensor.name),
         explanation: format!(
-            "The largest is asked for at {} {}, and given back right after.{soft}{benchmark}",
+            "The largest is asked for at {} {}, {when}.{soft}{benchmark}",
             place(largest.line()),
             modules(scene, &members[..1])
         ),
-        scales: "the shapes of that layer, by the library's rules".to_owned(),
+        scales: scales.to_owned(),
         remedies,
         ..finding
     }]

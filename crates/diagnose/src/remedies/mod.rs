@@ -48,6 +48,8 @@ pub struct AsLever {
 /// The stages of a search, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
+    /// What the script can do already, if it is asked to; each setting has its turn beside the lever it is like.
+    Own,
     /// Computes the same and costs nothing.
     Free,
     /// Computes some of it again.
@@ -65,6 +67,7 @@ impl Stage {
     /// For the reference.
     pub fn name(self) -> &'static str {
         match self {
+            Stage::Own => "own",
             Stage::Free => "free",
             Stage::Recompute => "recompute",
             Stage::Divide => "divide",
@@ -168,7 +171,8 @@ pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> 
 }
 
 /// Changes that are made to a training: to its backward pass, its optimizer, its loss or what its batches teach.
-const OF_TRAINING: [&str; 21] = [
+const OF_TRAINING: [&str; 24] = [
+    "not-followed",
     "linear-cross-entropy",
     "zero-grad",
     "bucket-view",
@@ -180,6 +184,8 @@ const OF_TRAINING: [&str; 21] = [
     "checkpoint",
     "accumulate",
     "offload",
+    "offload-optimizer",
+    "lora",
     "half-frozen",
     "amp-fp16",
     "8bit-optimizer",

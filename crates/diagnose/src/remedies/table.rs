@@ -8,6 +8,15 @@ use crate::label::Label;
 #[rustfmt::skip]
 pub const TABLE: &[Row] = &[
     Row {
+        id: "own-setting",
+        // What a setting does is seen in its trial; then it has the label of the lever that it is like.
+        label: Label::ChangesTraining,
+        change: "a flag or a key of the script's own",
+        acts_on: "what it says",
+        lever: Some(AsLever { probe: Probe::Together, ..of(Stage::Own, "a flag, key or constant of the script's that says that it does what another lever does, beside which it is tried; its label is that lever's") }),
+        ..EMPTY
+    },
+    Row {
         id: "zero-grad",
         label: Label::Exact,
         change: "optimizer.zero_grad(set_to_none=True) right after optimizer.step()",
@@ -121,6 +130,15 @@ pub const TABLE: &[Row] = &[
         ..EMPTY
     },
     Row {
+        id: "offload-optimizer",
+        // The same formulas by the CPU, whose sums round elsewhere.
+        label: Label::NumericallyEqual,
+        change: "torchao.optim.CPUOffloadOptimizer: Adam's state and its step on the host",
+        acts_on: "optimizer state",
+        lever: Some(of(Stage::Offload, "the state of Adam waits on the host, which makes its step")),
+        ..EMPTY
+    },
+    Row {
         id: "half-frozen",
         label: Label::ChangesNumerics,
         change: "frozen parts in bfloat16",
@@ -170,6 +188,14 @@ pub const TABLE: &[Row] = &[
         ..EMPTY
     },
     Row {
+        id: "lora",
+        label: Label::ChangesTraining,
+        change: "peft.get_peft_model(model, peft.LoraConfig(…)): small matrices are trained, the model is not",
+        acts_on: "gradients, optimizer state",
+        lever: Some(of(Stage::Training, "matrices of rank 16 beside all linear layers of numbered blocks are trained, the model is not")),
+        ..EMPTY
+    },
+    Row {
         id: "freeze",
         label: Label::ChangesTraining,
         change: "requires_grad_(False) and torch.no_grad() around the part that is not trained",
@@ -178,25 +204,35 @@ pub const TABLE: &[Row] = &[
         ..EMPTY
     },
     by_hand("batch", Label::ChangesStatistics, "activations, inputs", "a smaller batch"),
+    by_hand("capacity", Label::ChangesFunction, "buffers of experts", "a smaller capacity factor: more tokens are dropped"),
     by_hand("context", Label::ChangesFunction, "KV cache", "a shorter context: a shorter prompt, max_new_tokens, a sliding window"),
     by_hand("conv-before-upsampling", Label::ChangesFunction, "feature maps", "convolve at the small size and enlarge the result"),
+    by_hand("correlate-on-demand", Label::NumericallyEqual, "correlation volumes", "compute only what is looked up, at each look: RAFT's alternate_corr, or a checkpoint around volume and lookup"),
     by_hand("cudnn-benchmark", Label::NumericallyEqual, "workspaces of convolutions", "torch.backends.cudnn.benchmark = False"),
     by_hand("depthwise-gate", Label::ChangesFunction, "unfolded windows", "a depthwise convolution over the same window: kernel² parameters a channel more, the same receptive field, but no softmax over neighbours"),
     by_hand("detach", Label::Exact, "graphs that are kept", "keep numbers, not graphs: loss.item() or loss.detach()"),
     by_hand("distributed", Label::NumericallyEqual, "replicas of the model", "DistributedDataParallel, one process a card"),
-    by_hand("drop-results", Label::Exact, "results that are kept", "do not ask for results that are not used (output_hidden_states, return_intermediates, use_cache), or `del` them before the backward pass"),
+    by_hand("drop-batch", Label::Exact, "inputs", "prefetch into pinned memory of the host only, and `del` a batch at the end of its step"),
+    by_hand("drop-results", Label::Exact, "results that are kept", "do not ask for results that are not used (output_hidden_states, return_intermediates, use_cache), or `del` them before the backward pass, or before the next step"),
+    by_hand("encode-before", Label::Exact, "inputs of what is trained", "run it once over the data before training, and save what it gives (latents, embeddings); random augmentations need several"),
+    by_hand("encode-in-parts", Label::NumericallyEqual, "temporaries of encoders", "encode a few samples at a time: torch.cat([encoder(part) for part in x.split(8)]), or enable_slicing() of a VAE"),
     by_hand("fewer-sequences", Label::Exact, "KV cache, temporaries of inference", "fewer inputs at once: a smaller batch computes the same in more calls"),
     by_hand("fused-function", Label::NumericallyEqual, "activations", "a fused function: F.gelu(x, approximate=\"tanh\"), F.silu, F.layer_norm, nn.RMSNorm, Liger's kernels, or torch.compile"),
+    by_hand("grouped-experts", Label::NumericallyEqual, "buffers of experts", "products of groups of unequal size, without padding: torch._grouped_mm, MegaBlocks"),
     by_hand("half-weights", Label::ChangesNumerics, "weights of inference", "weights in half precision: model.to(torch.bfloat16), or dtype=torch.bfloat16 where it is loaded"),
     by_hand("indices", Label::Exact, "one-hot vectors", "class indices instead of one-hot vectors: an embedding, or cross_entropy with indices"),
     by_hand("inputs", Label::ChangesFunction, "activations, inputs", "smaller or fewer inputs: resolution, frames, points"),
+    by_hand("layer-before-groups", Label::NumericallyEqual, "feature maps of neighbours", "the first linear layer before points are gathered: once for each point, not for each neighbour"),
     by_hand("model-offload", Label::Exact, "weights of inference", "models or layers that do not run at the moment wait on the CPU: enable_model_cpu_offload() of diffusers, device_map=\"auto\" of transformers"),
     by_hand("no-grad", Label::Exact, "activations of an evaluation", "with torch.no_grad(): around the evaluation"),
     by_hand("no-retain", Label::Exact, "graphs that are kept", "backward() without retain_graph, or one backward pass over the sum of losses"),
+    by_hand("not-followed", Label::Exact, "activations, gradients", "with torch.no_grad(): around it, if nothing before it is trained; else requires_grad_(False) on its parameters"),
     by_hand("quantise", Label::ChangesNumerics, "weights of inference", "weights of eight or four bits: bitsandbytes, torchao, GPTQ, AWQ"),
     by_hand("quantised-cache", Label::ChangesNumerics, "KV cache", "keys and values of fewer bits: generate(cache_implementation=\"quantized\")"),
     by_hand("remove-copy", Label::Exact, "copies", "do without the copy, or drop its source: work in place, keep one dtype, write into the joined tensor"),
     by_hand("remove-unused", Label::Exact, "weights", "remove parameters that no gradient reaches"),
+    by_hand("small-mask", Label::NumericallyEqual, "attention masks", "is_causal=True instead of a causal mask; a mask of (batch, 1, 1, tokens), or a view by expand, which is not copied"),
+    by_hand("sparse-grid", Label::ChangesFunction, "feature maps", "sparse convolutions (spconv, MinkowskiEngine), or larger voxels"),
     by_hand("static-cache", Label::NumericallyEqual, "KV cache", "a cache of its full length from the start, which is not copied while it grows: generate(cache_implementation=\"static\")"),
     by_hand("tiles", Label::NumericallyEqual, "pairs, unfolded windows", "in tiles of rows, or torch.cdist with its own backward pass"),
     Row {

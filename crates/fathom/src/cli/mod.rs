@@ -116,6 +116,20 @@ pub(crate) struct CardArguments {
     pub(crate) used: Option<String>,
 }
 
+/// Which cards are meant where several can be; `cards.rs` understands them.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct CardsArguments {
+    /// GPUs, e.g. `rtx3090,a100-80g`
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) gpu: Vec<String>,
+    /// Memory sizes, e.g. `16GiB,24GiB`, of any GPU, or of the one that `--gpu` names
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',')]
+    pub(crate) memory: Vec<String>,
+    /// What the desktop or other programs hold of each already, e.g. `2GiB`, `10%`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) used: Option<String>,
+}
+
 /// What a report shows in full.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Show in full")]

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::TrialArguments;
+use super::{CardsArguments, TrialArguments};
 use crate::shell;
 
 /// Flags of `fathom report`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
+The document is about the first of several GPUs, and has settings for each.
 Beside the document stand MEMORY.json (`fathom.document/1`), MEMORY.html and MEMORY.svg.
 
 Exit codes: 0 the document was written, 2 bad usage or input, or an output that cannot be written, 3 the script failed for
@@ -20,15 +21,8 @@ Examples:
   fathom report --memory 24GB,16GB,8GB -o MEMORY.md -- python train.py --batch-size 64
   fathom report --compare 'python train.py --model small' -- python train.py --model large")]
 pub(crate) struct ReportArguments {
-    /// The GPU that the document is about, e.g. `rtx3090`; of several the first, and settings for each
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub(crate) gpu: Vec<String>,
-    /// The same by memory, e.g. `24GB,16GB,8GB`; with one `--gpu`, that GPU with other memories
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',')]
-    pub(crate) memory: Vec<String>,
-    /// What the desktop or other programs hold of each already, e.g. `2GiB`, `10%`
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) used: Option<String>,
+    #[command(flatten)]
+    pub(crate) cards: CardsArguments,
     /// Another command, as one text: why does the one need more than the other?
     #[arg(long, value_name = "COMMAND")]
     pub(crate) compare: Option<String>,
@@ -47,13 +41,14 @@ impl ReportArguments {
     pub(crate) fn shown(&self) -> String {
         let mut words = vec!["fathom".to_owned(), "report".to_owned()];
         let mut flag = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        if !self.gpu.is_empty() {
-            flag("--gpu", self.gpu.join(","));
+        let CardsArguments { gpu, memory, used } = &self.cards;
+        if !gpu.is_empty() {
+            flag("--gpu", gpu.join(","));
         }
-        if !self.memory.is_empty() {
-            flag("--memory", self.memory.join(","));
+        if !memory.is_empty() {
+            flag("--memory", memory.join(","));
         }
-        self.used.iter().for_each(|used| flag("--used", used.clone()));
+        used.iter().for_each(|used| flag("--used", used.clone()));
         self.compare.iter().for_each(|command| flag("--compare", command.clone()));
         self.vary.iter().for_each(|vary| flag("--vary", vary.clone()));
         self.trial.templates.iter().for_each(|set| flag("--set", set.clone()));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::CardArguments;
+use super::{CardArguments, CardsArguments};
 
 /// Flags that trials share.
 #[derive(Debug, Default, Args)]
@@ -77,6 +77,8 @@ pub(crate) struct FitArguments {
 /// Flags of `fathom sweep`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
+Without `--gpu` and `--memory`: any GPU, with memories from 8 to 80 GiB.
+
 Exit codes: 0 the answer was given, 2 bad usage or input, or an output that cannot be written, 3 the script failed in
 every trial, 4 unfinished: a signal ended the sweep first.
 
@@ -89,15 +91,8 @@ pub(crate) struct SweepArguments {
     /// Values to try: `batch=8,16,32`, or a range whose largest fitting value is searched: `batch=1..512`
     #[arg(long, required = true, value_name = "NAME=V,V,…")]
     pub(crate) vary: Vec<String>,
-    /// GPUs, e.g. `rtx3090,a100-80g` [default: memories from 8 to 80 GiB]
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub(crate) gpu: Vec<String>,
-    /// Memory sizes, e.g. `16GiB,24GiB`, of any GPU, or of the one that `--gpu` names
-    #[arg(long, value_name = "SIZE,…", value_delimiter = ',')]
-    pub(crate) memory: Vec<String>,
-    /// What the desktop or other programs hold of each already, e.g. `2GiB`, `10%`
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) used: Option<String>,
+    #[command(flatten)]
+    pub(crate) cards: CardsArguments,
     /// Run only part K of N, for jobs that share a cache, and show what all jobs have so far: `2/4`
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     pub(crate) shard: Option<String>,

@@ -64,13 +64,14 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
         knobs: values.clone(),
         headroom: match &arguments.headroom {
             Some(text) => headroom(text, &card)?,
-            None => (card.memory_bytes as f64 * HEADROOM) as u64,
+            None => usual_headroom(&card),
         },
         precision: precision(&card),
     };
     let answer = search(&mut bench, &wish)?;
     let is_whole = bench.runner.unfinished(began).is_none();
-    let is_open = answer.chosen.is_none() && !answer.as_it_is.fits() && is_whole;
+    let is_open =
+        answer.chosen.is_none() && answer.proposed.is_none() && !answer.as_it_is.fits() && is_whole;
     if !wish.allow_training && is_open && answer.baseline.outcome.fits() {
         notes.push("levers that change the training were not tried: `--allow training`".to_owned());
     }
@@ -98,6 +99,11 @@ pub(crate) fn fit(arguments: &FitArguments) -> Result<u8> {
     }
     let failed = done.is_some_and(|done| !done.is_done());
     Ok(outputs.finish(fit.exit_code().max(u8::from(failed))))
+}
+
+/// What a plan leaves free of a card if nothing is asked for.
+pub(super) fn usual_headroom(card: &gpus::Card) -> u64 {
+    (card.memory_bytes as f64 * HEADROOM) as u64
 }
 
 /// The lever of lower precision for a card.

@@ -9,7 +9,7 @@ use fit::{Outcome, Target, grid};
 use report::sweep::{Row, Sweep, SweptCard};
 
 use crate::cache;
-use crate::cli::{CardArguments, SweepArguments};
+use crate::cli::{CardsArguments, SweepArguments};
 use crate::error::Hinted;
 use crate::outcome::UNFINISHED;
 use crate::outputs::Outputs;
@@ -33,7 +33,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8> {
     let varied = arguments.vary.iter().map(|text| read_vary(text)).collect::<Result<Vec<_>>>()?;
     let names: Vec<&str> = varied.iter().map(|(name, _)| name.as_str()).collect();
     let knobs = knobs(&names, trial)?;
-    let (catalogue, understood) = cards(arguments)?;
+    let (catalogue, understood) = cards(&arguments.cards)?;
     let shard = shard(arguments, &varied)?;
     let mut runner = OnPhantom::new(
         &trial.command,
@@ -128,33 +128,11 @@ fn used_note(cards: &[gpus::Card]) -> Option<String> {
 }
 
 /// The cards to try, and how their sizes were understood.
-fn cards(arguments: &SweepArguments) -> Result<(Vec<gpus::Card>, Vec<String>)> {
-    let SweepArguments { gpu, memory, used, .. } = arguments;
-    let usual: Vec<String> = MEMORIES.iter().map(|gib| format!("{gib}GiB")).collect();
-    let memory = if gpu.is_empty() && memory.is_empty() { &usual } else { memory };
-    let said: Vec<(Option<&String>, Option<&String>)> = match (gpu.as_slice(), memory.as_slice()) {
-        (names, []) => names.iter().map(|name| (Some(name), None)).collect(),
-        ([], sizes) => sizes.iter().map(|size| (None, Some(size))).collect(),
-        ([name], sizes) => sizes.iter().map(|size| (Some(name), Some(size))).collect(),
-        (names, [size]) => names.iter().map(|name| (Some(name), Some(size))).collect(),
-        _ => {
-            return Err(Hinted::error(
-                "several cards and several memories",
-                "name one card with its memories, or one memory with its cards",
-            ));
-        }
-    };
-    let (mut cards, mut notes) = (Vec::new(), Vec::new());
-    for (gpu, memory) in said {
-        let text = |text: &'_ String| text.trim().to_owned();
-        let said =
-            CardArguments { gpu: gpu.map(text), memory: memory.map(text), used: used.clone() };
-        if let Some(meant) = said.meant()? {
-            cards.push(meant.card);
-            notes.extend(meant.notes);
-        }
-    }
-    Ok((cards, notes))
+fn cards(typed: &CardsArguments) -> Result<(Vec<gpus::Card>, Vec<String>)> {
+    let names_none = typed.gpu.is_empty() && typed.memory.is_empty();
+    let usual = || MEMORIES.iter().map(|gib| format!("{gib}GiB")).collect();
+    let memory = if names_none { usual() } else { typed.memory.clone() };
+    CardsArguments { memory, ..typed.clone() }.meant()
 }
 
 /// Cards that differ in memory alone are of one kind.

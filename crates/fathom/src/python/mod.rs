@@ -11,6 +11,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Hinted;
+use crate::stubs::Machine;
 
 pub(crate) use self::probe::Start;
 
@@ -33,6 +34,10 @@ pub(crate) struct Python {
     #[serde(default)]
     pub(crate) include: PathBuf,
 }
+
+/// What `import torch` needs of other packages: `pip install --no-deps torch` brings none of them.
+const BESIDE_TORCH: &str =
+    "filelock fsspec jinja2 networkx numpy setuptools sympy typing-extensions";
 
 /// The oldest torch in which the doorway finds what it asks for; `tests/versions` tries each.
 pub(crate) const OLDEST_TORCH: (u32, u32) = (2, 4);
@@ -154,13 +159,21 @@ impl Python {
 
     /// The torch that a run on the phantom needs, or what is missing.
     pub(crate) fn cuda_torch(&self) -> Result<&Torch> {
-        if self.system != "Linux" || self.machine != "x86_64" {
+        let machine = Machine::of_name(&self.machine);
+        if self.system != "Linux" || machine.is_none() {
             return Err(Hinted::error(
                 format!(
-                    "this Python runs on {} {}; the phantom GPU needs Linux on x86_64",
+                    "this Python runs on {} {}; the phantom GPU needs Linux on x86_64 or aarch64",
                     self.system, self.machine
                 ),
                 "run fathom in a Linux container or on a Linux machine; no GPU is needed there",
+            ));
+        }
+        if machine != Machine::own() {
+            let own = std::env::consts::ARCH;
+            return Err(Hinted::error(
+                format!("this Python is built for {}, this fathom for {own}", self.machine),
+                format!("install fathom for {}, or a Python for {own}", self.machine),
             ));
         }
         if self.libc != "glibc" {
@@ -179,7 +192,7 @@ impl Python {
             Hinted::error(
                 format!("`{}` has no torch", self.executable),
                 format!(
-                    "`{} -m pip install --no-deps torch`: none of NVIDIA's packages is needed",
+                    "`{0} -m pip install --no-deps torch`, then `{0} -m pip install {BESIDE_TORCH}`: none of NVIDIA's packages is needed",
                     self.executable
                 ),
             )
@@ -187,7 +200,10 @@ impl Python {
         if !torch.has_cuda {
             return Err(Hinted::error(
                 format!("torch {} of `{}` is a build without CUDA", torch.version, self.executable),
-                "install the CUDA build from PyPI: `pip install --no-deps --force-reinstall torch`; it runs without a GPU under fathom",
+                format!(
+                    "install the CUDA build from PyPI: `{} -m pip install --no-deps --force-reinstall --index-url https://pypi.org/simple torch`; it runs without a GPU under fathom",
+                    self.executable
+                ),
             ));
         }
         if torch.number().is_some_and(|number| number < OLDEST_TORCH) {
@@ -229,6 +245,8 @@ impl Torch {
 
 #[cfg(test)]
 mod tests {
+    use std::env::consts::ARCH;
+
     use super::*;
 
     #[test]
@@ -267,16 +285,22 @@ mod tests {
         let problem = |python: Python| crate::error::text(&python.cuda_torch().unwrap_err());
         let mac = problem(python("Darwin", "arm64", ""));
         assert!(mac.contains("needs Linux on x86_64") && mac.contains("hint"), "{mac}");
-        let alpine = problem(python("Linux", "x86_64", ""));
+        let other = if ARCH == "aarch64" { "x86_64" } else { "aarch64" };
+        let foreign = problem(python("Linux", other, "glibc"));
+        assert!(
+            foreign.contains(&format!("built for {other}, this fathom for {ARCH}")),
+            "{foreign}"
+        );
+        let alpine = problem(python("Linux", ARCH, ""));
         assert!(alpine.contains("glibc") && alpine.contains("Alpine"), "{alpine}");
-        let bare = problem(python("Linux", "x86_64", "glibc"));
+        let bare = problem(python("Linux", ARCH, "glibc"));
         assert!(
             bare.contains("has no torch") && bare.contains("pip install --no-deps torch"),
             "{bare}"
         );
         let with = |version: &str| {
             let torch = Torch { version: version.to_owned(), has_cuda: true, ..Torch::default() };
-            Python { torch: Some(torch), ..python("Linux", "x86_64", "glibc") }
+            Python { torch: Some(torch), ..python("Linux", ARCH, "glibc") }
         };
         let old = problem(with("2.3.1+cu121"));
         assert!(old.contains("torch 2.3.1+cu121 of `python3` is too old"), "{old}");
@@ -284,6 +308,17 @@ mod tests {
         for version in ["2.4.0", "2.15.0+cu130", "2.16.0a0+git1234", "3.0", "main"] {
             assert!(with(version).cuda_torch().is_ok(), "{version}");
         }
+    }
+
+    #[test]
+    fn what_torch_needs_is_what_our_own_environment_has() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../requirements/runtime.txt");
+        let text = fs::read_to_string(path).unwrap();
+        // These come with the others, or are the examples' own.
+        let others = ["markupsafe", "mpmath", "pyyaml"];
+        let pinned = text.lines().filter_map(|line| line.split_once("==").map(|(name, _)| name));
+        let own: Vec<&str> = pinned.filter(|name| !others.contains(name)).collect();
+        assert_eq!(own.join(" "), BESIDE_TORCH);
     }
 
     #[test]

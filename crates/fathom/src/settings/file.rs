@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use toml::Table;
 
 use crate::error::Hinted;
 use crate::scripts::Script;
@@ -28,6 +29,39 @@ pub(crate) struct File {
     /// What `fathom check` runs.
     #[serde(default)]
     pub(crate) script: Vec<Script>,
+    // Flags of one command.
+    run: Option<Table>,
+    check: Option<Table>,
+    report: Option<Table>,
+    fit: Option<Table>,
+    sweep: Option<Table>,
+    explain: Option<Table>,
+    diff: Option<Table>,
+    page: Option<Table>,
+    viewer: Option<Table>,
+    replay: Option<Table>,
+    calibrate: Option<Table>,
+}
+
+impl File {
+    /// What is set for one command alone.
+    pub(super) fn table(&self, command: &str) -> Option<&Table> {
+        let table = match command {
+            "run" => &self.run,
+            "check" => &self.check,
+            "report" => &self.report,
+            "fit" => &self.fit,
+            "sweep" => &self.sweep,
+            "explain" => &self.explain,
+            "diff" => &self.diff,
+            "page" => &self.page,
+            "viewer" => &self.viewer,
+            "replay" => &self.replay,
+            "calibrate" => &self.calibrate,
+            _ => return None,
+        };
+        table.as_ref()
+    }
 }
 
 /// The nearest `fathom.toml` at or above a folder.
@@ -42,7 +76,7 @@ pub(crate) fn read_file(path: &Path) -> Result<File> {
     toml::from_str(&text).map_err(|error| {
         Hinted::error(
             format!("`{}` is not valid: {}", path.display(), error.to_string().trim()),
-            "known keys: gpu, memory, used, steps, timeout, budget, values, record, verify, whole, baseline, margin, jobs, and [[script]] with name and command",
+            "known keys: gpu, memory, used, steps, timeout, budget, values, record, verify, whole, baseline, margin, jobs; [[script]] with name and command; flags of one command below its name, as page below [run]",
         )
     })
 }

@@ -1,6 +1,7 @@
 //! What is in force and where it comes from: flags, then the environment, then `fathom.toml`.
 
 mod file;
+mod flags;
 mod merge;
 mod typed;
 
@@ -16,6 +17,7 @@ use gpus::Card;
 
 use self::file::File;
 pub(crate) use self::file::{find_file, read_file};
+pub(crate) use self::flags::{all_set, with_settings};
 use self::merge::{Merge, Origin};
 pub(crate) use self::typed::Typed;
 use crate::card::{Meant, size};

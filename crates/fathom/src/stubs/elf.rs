@@ -16,6 +16,7 @@ use object::read::{ReadCache, ReadRef, StringTable, SymbolIndex};
 use object::{LittleEndian, read};
 
 use super::Error;
+use super::machine::Machine;
 
 type Header = FileHeader64<LittleEndian>;
 type Data<'data> = &'data ReadCache<File>;
@@ -27,6 +28,8 @@ const ENDIAN: LittleEndian = LittleEndian;
 /// The dynamic side of one shared object.
 #[derive(Debug, Default)]
 pub(super) struct Library {
+    /// What it runs on.
+    pub(super) machine: Option<Machine>,
     /// `DT_SONAME`: the name under which the loader remembers it.
     pub(super) soname: Option<String>,
     /// `DT_NEEDED`, in file order.
@@ -47,7 +50,7 @@ pub(super) struct Undefined {
     pub(super) library: Option<String>,
 }
 
-/// Reads `path`, keeping the names that pass `keep`; `None` when it is no x86-64 shared object.
+/// Reads `path`, keeping the names that pass `keep`; `None` when it is no shared object of a machine that we know.
 pub(super) fn read(path: &Path, keep: fn(&str) -> bool) -> Result<Option<Library>, Error> {
     let file = File::open(path).map_err(|source| Error::Read { path: path.into(), source })?;
     let cache = ReadCache::new(file);
@@ -56,10 +59,12 @@ pub(super) fn read(path: &Path, keep: fn(&str) -> bool) -> Result<Option<Library
         return Ok(None);
     }
     let header = Header::parse(&cache).map_err(damaged)?;
-    if header.e_machine(ENDIAN) != elf::EM_X86_64 || header.e_type(ENDIAN) != elf::ET_DYN {
+    let machine = Machine::of_elf(header.e_machine(ENDIAN));
+    if machine.is_none() || header.e_type(ENDIAN) != elf::ET_DYN {
         return Ok(None);
     }
-    read_library(header, &cache, keep).map(Some).map_err(damaged)
+    let library = read_library(header, &cache, keep).map_err(damaged)?;
+    Ok(Some(Library { machine, ..library }))
 }
 
 fn is_elf64(data: Data<'_>) -> bool {

@@ -12,6 +12,7 @@
 
 mod elf;
 mod links;
+mod machine;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -29,12 +30,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub(crate) use self::links::link;
+pub(crate) use self::machine::Machine;
 use self::scan::LibraryFile;
 use self::write::{REFUSE, Stub};
 use crate::cache::hash;
 
 /// Part of every key: a change of what is written must not meet files of an older form.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// A draft is written within a moment: an older one was left behind.
 const DRAFT: Duration = Duration::from_secs(600);
@@ -177,23 +179,28 @@ fn key(phantom: &Path, libraries: &[LibraryFile]) -> Result<String, Error> {
 /// Returns the name and the bytes of every stub, the refusing library first.
 fn build(phantom: &Path, libraries: &[LibraryFile]) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let lacking = |lacks| Error::NotPhantom { path: phantom.into(), lacks };
-    let exports = elf::read(phantom, |_| true)?.ok_or(lacking("x86-64 shared object"))?;
+    let exports = elf::read(phantom, |_| true)?.ok_or(lacking("form of a library"))?;
+    let machine = exports.machine.ok_or(lacking("machine that is known"))?;
     let soname = exports.soname.as_deref().ok_or(lacking("SONAME"))?;
     let defined: BTreeSet<&str> = exports.defined.iter().map(String::as_str).collect();
     if !defined.contains(REFUSE) {
         return Err(lacking("function `fathom_refuse`"));
     }
 
-    let mut wanted = scan::scan(libraries);
+    let mut wanted = scan::scan(libraries, machine);
     if libraries.is_empty() {
         wanted.sonames = needed_without_scan().iter().map(|&name| name.to_owned()).collect();
     }
     let refused: Vec<&str> =
         wanted.symbols.iter().map(String::as_str).filter(|name| !defined.contains(name)).collect();
-    let refusing = Stub { soname: REFUSED_SONAME, needed: &[soname], refused: &refused };
+    let refusing = Stub { machine, soname: REFUSED_SONAME, needed: &[soname], refused: &refused };
     let needed = [soname, REFUSED_SONAME];
-    let empty =
-        wanted.sonames.iter().map(|name| Stub { soname: name, needed: &needed, refused: &[] });
+    let empty = wanted.sonames.iter().map(|name| Stub {
+        machine,
+        soname: name,
+        needed: &needed,
+        refused: &[],
+    });
     let stubs = [refusing].into_iter().chain(empty);
     Ok(stubs.map(|stub| (stub.soname.to_owned(), write::encode(stub))).collect())
 }

@@ -17,6 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::elf::{self, Library};
+use super::machine::Machine;
 use super::{Error, file_name};
 
 /// What programs open by name at run time, so that no library lists it as needed. cuBLASLt and NVRTC
@@ -161,10 +162,12 @@ fn list_folder(
 ///
 /// A library that cannot be read is passed over: it may never be loaded, and if it is, the loader
 /// says why it cannot.
-pub(super) fn scan(files: &[LibraryFile]) -> Wanted {
+pub(super) fn scan(files: &[LibraryFile], machine: Machine) -> Wanted {
     let libraries: Vec<(&LibraryFile, Library)> = files
         .iter()
         .filter_map(|file| Some((file, elf::read(&file.path, is_nvidia_symbol).ok()??)))
+        // What is for another machine is never loaded here.
+        .filter(|(_, library)| library.machine == Some(machine))
         .collect();
     gather(&libraries)
 }

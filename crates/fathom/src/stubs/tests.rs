@@ -16,11 +16,16 @@ use object::read::elf::{
 };
 
 use super::elf::{Library, Undefined};
+use super::machine::Machine;
 use super::scan::ALWAYS;
 use super::write::{REFUSE, Stub, encode};
 use super::{Error, REFUSED_SONAME, elf, load, needed_without_scan, preloadable, prepare, store};
 
 const ENDIAN: LittleEndian = LittleEndian;
+#[cfg(target_arch = "x86_64")]
+const OWN: Machine = Machine::X86_64;
+#[cfg(target_arch = "aarch64")]
+const OWN: Machine = Machine::Aarch64;
 const REFUSED: [&str; 5] = ["cuMemCreate", "cudaMalloc", "ncclAllReduce", "nvmlInit_v2", "cuInit"];
 
 /// Bytes of a library that wants `name`, which must be as long as the name it takes the place of.
@@ -48,15 +53,21 @@ impl Installation {
         let torch = root.path().join("torch");
         fs::create_dir_all(torch.join("lib")).unwrap();
         let needed = ["libcudart.so.13", "libcurl.so.4", "libnccl.so.2", "libnvfoo.so"];
-        let stub = Stub { soname: "libtorch_cuda.so", needed: &needed, refused: &["torch_f"] };
+        let stub = Stub {
+            machine: OWN,
+            soname: "libtorch_cuda.so",
+            needed: &needed,
+            refused: &["torch_f"],
+        };
         let bytes = library_wanting("ncclAllGather", stub);
         fs::write(torch.join("lib/libtorch_cuda.so"), bytes).unwrap();
-        let own = Stub { soname: "libnvfoo.so", needed: &[], refused: &[] };
+        let own = Stub { machine: OWN, soname: "libnvfoo.so", needed: &[], refused: &[] };
         fs::write(torch.join("lib/libnvfoo.so"), encode(own)).unwrap();
         fs::write(torch.join("lib/libscript.so"), "INPUT(-lc)").unwrap();
 
         let phantom = root.path().join("libfathom_phantom.so");
-        let stub = Stub { soname: "libfathom_phantom.so", needed: &[], refused: &[REFUSE] };
+        let stub =
+            Stub { machine: OWN, soname: "libfathom_phantom.so", needed: &[], refused: &[REFUSE] };
         fs::write(&phantom, encode(stub)).unwrap();
         Installation { cache: root.path().join("cache"), phantom, torch, _root: root }
     }
@@ -83,7 +94,8 @@ fn names(paths: &[PathBuf]) -> Vec<&str> {
 #[test]
 fn an_empty_stub_has_name_and_dependencies() {
     let needed = ["libfathom_phantom.so", "libc.so.6"];
-    let bytes = encode(Stub { soname: "libcuda.so.1", needed: &needed, refused: &[] });
+    let bytes =
+        encode(Stub { machine: OWN, soname: "libcuda.so.1", needed: &needed, refused: &[] });
     let library = read_bytes(&bytes);
     assert_eq!(library.soname.as_deref(), Some("libcuda.so.1"));
     assert_eq!(library.needed, needed);
@@ -94,7 +106,8 @@ fn an_empty_stub_has_name_and_dependencies() {
 #[test]
 fn a_refusing_stub_exports_each_function_once() {
     let twice = [REFUSED, REFUSED].concat();
-    let library = read_bytes(&encode(Stub { soname: "libx.so", needed: &[], refused: &twice }));
+    let library =
+        read_bytes(&encode(Stub { machine: OWN, soname: "libx.so", needed: &[], refused: &twice }));
     let defined: BTreeSet<&str> = library.defined.iter().map(String::as_str).collect();
     assert_eq!(defined, BTreeSet::from(REFUSED));
     assert_eq!(library.defined.len(), REFUSED.len());
@@ -104,17 +117,21 @@ fn a_refusing_stub_exports_each_function_once() {
 
 #[test]
 fn segments_are_what_the_loader_and_the_kernel_want() {
-    for refused in [&[][..], &REFUSED] {
-        let bytes = encode(Stub { soname: "libx.so", needed: &["liby.so"], refused });
+    let all = Machine::ALL.map(|machine| [(machine, &[][..]), (machine, &REFUSED[..])]);
+    for (machine, refused) in all.into_iter().flatten() {
+        let bytes = encode(Stub { machine, soname: "libx.so", needed: &["liby.so"], refused });
         let header = FileHeader64::<LittleEndian>::parse(&*bytes).unwrap();
+        assert_eq!(header.e_machine(ENDIAN), machine.elf());
+        let page = if machine == Machine::Aarch64 { 65_536 } else { 4096 };
         let segments = header.program_headers(ENDIAN, &*bytes).unwrap();
         let mut last_page = None;
         for segment in segments.iter().filter(|s| s.p_type(ENDIAN) == format::PT_LOAD) {
             let (start, size) = (segment.p_vaddr(ENDIAN), segment.p_memsz(ENDIAN));
-            assert_eq!(start % 4096, segment.p_offset(ENDIAN) % 4096);
+            assert_eq!(segment.p_align(ENDIAN), page);
+            assert_eq!(start % page, segment.p_offset(ENDIAN) % page);
             assert!(segment.p_offset(ENDIAN) + size <= bytes.len() as u64);
-            assert!(last_page < Some(start / 4096), "segments share a page of memory");
-            last_page = Some((start + size - 1) / 4096);
+            assert!(last_page < Some(start / page), "segments share a page of memory");
+            last_page = Some((start + size - 1) / page);
             let flags = segment.p_flags(ENDIAN);
             assert!(!(flags.contains(format::PF_W) && flags.contains(format::PF_X)));
         }
@@ -127,34 +144,85 @@ fn segments_are_what_the_loader_and_the_kernel_want() {
     }
 }
 
+/// From an address and the code there: what is passed, and where the slot is.
+type Follow = fn(u64, &[u8]) -> [u64; 2];
+
 /// Follows what the loader and the processor follow, from a name to the name that is passed on.
 #[test]
 fn a_thunk_passes_its_own_name_through_the_slot() {
-    let many: Vec<String> = (0..300).map(|index| format!("cuFunction{index}")).collect();
-    let refused: Vec<&str> = many.iter().map(String::as_str).collect();
-    let bytes = encode(Stub { soname: "libx.so", needed: &[], refused: &refused });
-    let header = FileHeader64::<LittleEndian>::parse(&*bytes).unwrap();
-    let sections = header.sections(ENDIAN, &*bytes).unwrap();
-    let symbols = sections.symbols(ENDIAN, &*bytes, format::SHT_DYNSYM).unwrap();
-    let (hash, _) = sections.gnu_hash(ENDIAN, &*bytes).unwrap().unwrap();
-    let versions = VersionTable::default();
-    let relocations = sections.iter().find_map(|section| section.rela(ENDIAN, &*bytes).unwrap());
-    let (relocations, _) = relocations.unwrap();
-    let slot = relocations[0].r_offset(ENDIAN);
-    assert_eq!(relocations[0].r_type(ENDIAN, false), format::R_X86_64_GLOB_DAT);
-    assert_eq!(relocations[0].r_sym(ENDIAN, false), 1);
-
-    for name in refused {
-        let wanted = format::gnu_hash(name.as_bytes());
-        let found = hash.find(ENDIAN, name.as_bytes(), wanted, None, &symbols, &versions);
-        let address = found.expect(name).1.st_value(ENDIAN);
-        let code = &bytes[address as usize..][..16];
-        let displacement = |at: usize| i32::from_le_bytes(code[at..at + 4].try_into().unwrap());
-        assert_eq!((&code[..3], &code[7..9]), (&[0x48, 0x8d, 0x3d][..], &[0xff, 0x25][..]));
-        let passed = (address as i64 + 7 + i64::from(displacement(3))) as usize;
-        assert_eq!(&bytes[passed..][..name.len() + 1], format!("{name}\0").as_bytes());
-        assert_eq!(address as i64 + 13 + i64::from(displacement(9)), slot as i64);
+    for machine in Machine::ALL {
+        let many: Vec<String> = (0..300).map(|index| format!("cuFunction{index}")).collect();
+        let refused: Vec<&str> = many.iter().map(String::as_str).collect();
+        let bytes = encode(Stub { machine, soname: "libx.so", needed: &[], refused: &refused });
+        let header = FileHeader64::<LittleEndian>::parse(&*bytes).unwrap();
+        let sections = header.sections(ENDIAN, &*bytes).unwrap();
+        let symbols = sections.symbols(ENDIAN, &*bytes, format::SHT_DYNSYM).unwrap();
+        let (hash, _) = sections.gnu_hash(ENDIAN, &*bytes).unwrap().unwrap();
+        let versions = VersionTable::default();
+        let relocations =
+            sections.iter().find_map(|section| section.rela(ENDIAN, &*bytes).unwrap());
+        let (relocations, _) = relocations.unwrap();
+        let slot = relocations[0].r_offset(ENDIAN);
+        let (follow, kind): (Follow, _) = match machine {
+            Machine::X86_64 => (follow_x86_64, format::R_X86_64_GLOB_DAT),
+            Machine::Aarch64 => (follow_aarch64, format::R_AARCH64_GLOB_DAT),
+        };
+        assert_eq!(relocations[0].r_type(ENDIAN, false), kind);
+        assert_eq!(relocations[0].r_sym(ENDIAN, false), 1);
+        for name in refused {
+            let wanted = format::gnu_hash(name.as_bytes());
+            let found = hash.find(ENDIAN, name.as_bytes(), wanted, None, &symbols, &versions);
+            let address = found.expect(name).1.st_value(ENDIAN);
+            let [passed, jumped] = follow(address, &bytes[address as usize..]);
+            let text = format!("{name}\0");
+            assert_eq!(&bytes[passed as usize..][..text.len()], text.as_bytes(), "{machine:?}");
+            assert_eq!(jumped, slot, "{machine:?}");
+        }
     }
+}
+
+/// The address that is passed, and that of the slot, of `lea rdi, …; jmp …`.
+fn follow_x86_64(address: u64, code: &[u8]) -> [u64; 2] {
+    assert_eq!((&code[..3], &code[7..9]), (&[0x48, 0x8d, 0x3d][..], &[0xff, 0x25][..]));
+    let at = |at: usize| i64::from(i32::from_le_bytes(code[at..at + 4].try_into().unwrap()));
+    [7 + at(3), 13 + at(9)].map(|distance| address.checked_add_signed(distance).unwrap())
+}
+
+/// The same of `adrp x0; add x0; adrp x16; ldr x16; br x16`.
+fn follow_aarch64(address: u64, code: &[u8]) -> [u64; 2] {
+    let word = |at: usize| u32::from_le_bytes(code[4 * at..][..4].try_into().unwrap());
+    let page = |at: usize| {
+        let code = word(at);
+        assert_eq!(code & 0x9f00_0000, 0x9000_0000, "adrp");
+        let number = (code >> 5 & 0x7_ffff) << 2 | code >> 29 & 3;
+        // 21 bits with a sign.
+        let pages = i64::from((number << 11) as i32 >> 11);
+        ((address + 4 * at as u64) & !0xfff).wrapping_add_signed(pages << 12)
+    };
+    let low = |at: usize| u64::from(word(at) >> 10 & 0xfff);
+    let registers = [0, 1, 2, 3].map(|at| word(at) & 0x1f);
+    assert_eq!(registers, [0, 0, 16, 16]);
+    assert_eq!((word(1) >> 22, word(3) >> 22, word(4)), (0x244, 0x3e5, 0xd61f_0200));
+    [page(0) + low(1), page(2) + 8 * low(3)]
+}
+
+/// A tree of packages may hold files for another machine.
+#[test]
+fn libraries_for_another_machine_are_passed_over() {
+    let installation = Installation::new();
+    let other = Machine::ALL.into_iter().find(|machine| *machine != OWN).unwrap();
+    let needed = ["libcufftw.so.11"];
+    let foreign =
+        Stub { machine: other, soname: "liba.so", needed: &needed, refused: &["torch_g"] };
+    fs::write(installation.torch.join("lib/liba.so"), encode(foreign)).unwrap();
+    assert!(!names(&installation.prepare()).contains(&"libcufftw.so.11"));
+    // A phantom that is built for it gets stubs for it.
+    let phantom =
+        Stub { machine: other, soname: "libfathom_phantom.so", needed: &[], refused: &[REFUSE] };
+    fs::write(&installation.phantom, encode(phantom)).unwrap();
+    let stubs = installation.prepare();
+    assert!(names(&stubs).contains(&"libcufftw.so.11"));
+    assert!(stubs.iter().all(|stub| read(stub).machine == Some(other)));
 }
 
 #[test]
@@ -173,7 +241,7 @@ fn what_is_no_shared_object_is_passed_over_and_what_is_damaged_is_named() {
         fs::write(&path, bytes).unwrap();
         assert!(elf::read(&path, |_| true).unwrap().is_none());
     }
-    let bytes = encode(Stub { soname: "libx.so", needed: &[], refused: &REFUSED });
+    let bytes = encode(Stub { machine: OWN, soname: "libx.so", needed: &[], refused: &REFUSED });
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let error = elf::read(&path, |_| true).unwrap_err();
     assert_eq!(error.to_string(), format!("`{}` is a damaged shared object", path.display()));
@@ -295,10 +363,11 @@ fn a_real_loader_finds_functions_through_a_stub() {
         fs::write(&path, bytes).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let refusing = Stub { soname: "librefused.so", needed: &["libc.so.6"], refused: &REFUSED };
+    let refusing =
+        Stub { machine: OWN, soname: "librefused.so", needed: &["libc.so.6"], refused: &REFUSED };
     let refusing = write("librefused.so", library_wanting("strdup", refusing));
     let needed = ["libc.so.6", "librefused.so"];
-    let empty = Stub { soname: "libcuda.so.1", needed: &needed, refused: &[] };
+    let empty = Stub { machine: OWN, soname: "libcuda.so.1", needed: &needed, refused: &[] };
     let empty = write("libcuda.so.1", encode(empty));
 
     let script = "

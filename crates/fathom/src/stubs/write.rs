@@ -1,18 +1,18 @@
-//! Writes a stub: an x86-64 shared object with a SONAME, dependencies, and functions that refuse.
+//! Writes a stub: a shared object with a SONAME, dependencies, and functions that refuse.
 //!
 //! A refusing function loads the address of its own name and jumps to the phantom's
-//! `fathom_refuse`:
+//! `fathom_refuse`; this is how an x86-64 says it ([`Machine`] has the others):
 //!
 //! ```text
 //!     lea rdi, [rip + name]        the name is its entry in .dynstr
-//!     jmp [rip + slot]             filled by the loader, R_X86_64_GLOB_DAT fathom_refuse
+//!     jmp [rip + slot]             filled by the loader with the address of fathom_refuse
 //! ```
 //!
 //! The two segments share file pages, so that a stub takes a kilobyte and not three pages:
 //!
 //! ```text
-//!     file   | headers .gnu.hash .dynsym .dynstr .rela.dyn .text | .dynamic .got | .shstrtab …
-//!     memory | same offset, read (and execute)                   | + 4096, write | not loaded
+//!     file   | headers .gnu.hash .dynsym .dynstr .rela.dyn .text | .dynamic .got   | .shstrtab …
+//!     memory | same offset, read (and execute)                   | + a page, write | not loaded
 //! ```
 
 use object::Endianness;
@@ -22,20 +22,21 @@ use object::write::elf::{
     FileHeader, ProgramHeader, Rel, SectionHeader, SectionIndex, Sym, Writer,
 };
 
+use super::machine::Machine;
+
 /// The phantom's function that says a name once and returns "not supported".
 pub(super) const REFUSE: &str = "fathom_refuse";
 
-const PAGE: u64 = 4096;
 const SEGMENTS: u32 = 4;
 const SYMBOL_SIZE: u64 = 24;
 const RELOCATION_SIZE: u64 = 24;
-const THUNK_SIZE: u64 = 16;
 const SLOT_SIZE: u64 = 8;
 const BLOOM_SHIFT: u32 = 6;
 
 /// What a stub is made of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stub<'a> {
+    pub(super) machine: Machine,
     pub(super) soname: &'a str,
     /// SONAMEs that a lookup through this stub's handle goes on to.
     pub(super) needed: &'a [&'a str],
@@ -45,6 +46,7 @@ pub(super) struct Stub<'a> {
 
 /// The file offsets of everything, fixed before the first byte is written.
 struct Layout {
+    machine: Machine,
     hash: HashShape,
     gnu_hash: u64,
     dynsym: u64,
@@ -61,7 +63,7 @@ struct Layout {
 
 impl Layout {
     fn address(&self, offset: u64) -> u64 {
-        if offset < self.dynamic { offset } else { offset + PAGE }
+        if offset < self.dynamic { offset } else { offset + self.machine.page() }
     }
 }
 
@@ -119,15 +121,29 @@ fn reserve<'a>(writer: &mut Writer<'a>, stub: Stub<'a>, buckets: u32) -> Layout 
     let dynsym = writer.reserve_dynsym();
     let dynstr = writer.reserve_dynstr().expect("a stub's strings fit in 4 GiB");
     let relocations = writer.reserve_relocations(usize::from(has_code), true);
-    let text_align = if has_code { THUNK_SIZE } else { 1 };
-    let text = writer.reserve(u64::from(n_refused) * THUNK_SIZE, text_align);
+    let thunk_size = stub.machine.thunk_size();
+    let text_align = if has_code { thunk_size } else { 1 };
+    let text = writer.reserve(u64::from(n_refused) * thunk_size, text_align);
     let dynamic = writer.reserve_dynamic(n_dynamic_entries(stub));
     let slot = writer.reserve(if has_code { SLOT_SIZE } else { 0 }, 1);
     let data_end = writer.reserved_len();
     writer.reserve_shstrtab().expect("a stub's section names fit in 4 GiB");
     writer.reserve_section_headers();
     let hash = HashShape { buckets, blooms };
-    Layout { hash, gnu_hash, dynsym, dynstr, relocations, text, dynamic, slot, data_end, code }
+    let machine = stub.machine;
+    Layout {
+        machine,
+        hash,
+        gnu_hash,
+        dynsym,
+        dynstr,
+        relocations,
+        text,
+        dynamic,
+        slot,
+        data_end,
+        code,
+    }
 }
 
 fn reserve_sections(writer: &mut Writer<'_>, has_code: bool) -> Option<CodeSections> {
@@ -151,15 +167,19 @@ fn reserve_sections(writer: &mut Writer<'_>, has_code: bool) -> Option<CodeSecti
 }
 
 fn write_headers(writer: &mut Writer<'_>, layout: &Layout) {
-    let header =
-        FileHeader { e_type: elf::ET_DYN, e_machine: elf::EM_X86_64, ..FileHeader::default() };
+    let header = FileHeader {
+        e_type: elf::ET_DYN,
+        e_machine: layout.machine.elf(),
+        ..FileHeader::default()
+    };
     writer.write_file_header(&header).expect("a vector grows as far as memory goes");
+    let page = layout.machine.page();
     let data = layout.data_end - layout.dynamic;
     let dynamic = layout.slot - layout.dynamic;
     let execute = if layout.code.is_some() { elf::PF_X } else { elf::ProgramFlags(0) };
     for (p_type, p_flags, offset, size, p_align) in [
-        (elf::PT_LOAD, elf::PF_R | execute, 0, layout.dynamic, PAGE),
-        (elf::PT_LOAD, elf::PF_R | elf::PF_W, layout.dynamic, data, PAGE),
+        (elf::PT_LOAD, elf::PF_R | execute, 0, layout.dynamic, page),
+        (elf::PT_LOAD, elf::PF_R | elf::PF_W, layout.dynamic, data, page),
         (elf::PT_DYNAMIC, elf::PF_R | elf::PF_W, layout.dynamic, dynamic, SLOT_SIZE),
         (elf::PT_GNU_STACK, elf::PF_R | elf::PF_W, 0, 0, 0),
     ] {
@@ -204,7 +224,7 @@ fn write_symbols<'a>(writer: &mut Writer<'a>, stub: Stub<'a>, layout: &Layout) {
             section: Some(code.text_index.0),
             st_name: string_offset(writer, name),
             st_value: address,
-            st_size: THUNK_SIZE,
+            st_size: layout.machine.thunk_size(),
             ..refuse.clone()
         });
     }
@@ -219,35 +239,18 @@ fn write_code<'a>(writer: &mut Writer<'a>, stub: Stub<'a>, layout: &Layout) {
     writer.write_align_relocation();
     writer.write_relocation(
         true,
-        &Rel { r_offset: slot, r_sym: 1, r_type: elf::R_X86_64_GLOB_DAT, r_addend: 0 },
+        &Rel { r_offset: slot, r_sym: 1, r_type: layout.machine.address_of_symbol(), r_addend: 0 },
     );
-    writer.write_align(THUNK_SIZE);
+    writer.write_align(layout.machine.thunk_size());
     for (name, address) in stub.refused.iter().zip(thunks(layout)) {
         let name = layout.dynstr + u64::from(string_offset(writer, name));
-        writer.write(&thunk(address, name, slot));
+        writer.write(&layout.machine.thunk(address, name, slot));
     }
-}
-
-/// `lea rdi, [rip + name]; jmp [rip + slot]`, filled up with breakpoints.
-fn thunk(address: u64, name: u64, slot: u64) -> [u8; THUNK_SIZE as usize] {
-    let lea_end = address + 7;
-    let jmp_end = lea_end + 6;
-    let mut bytes = [0xcc; THUNK_SIZE as usize];
-    bytes[..3].copy_from_slice(&[0x48, 0x8d, 0x3d]);
-    bytes[3..7].copy_from_slice(&distance(lea_end, name));
-    bytes[7..9].copy_from_slice(&[0xff, 0x25]);
-    bytes[9..13].copy_from_slice(&distance(jmp_end, slot));
-    bytes
-}
-
-fn distance(from: u64, to: u64) -> [u8; 4] {
-    let distance = i32::try_from(to as i64 - from as i64);
-    distance.expect("a stub is far smaller than 2 GiB").to_le_bytes()
 }
 
 /// The addresses of the refusing functions, one after the other.
 fn thunks(layout: &Layout) -> impl Iterator<Item = u64> {
-    (layout.text..).step_by(THUNK_SIZE as usize)
+    (layout.text..).step_by(layout.machine.thunk_size() as usize)
 }
 
 /// Name, hash, strings and symbols with their sizes, the end, and a relocation's three entries.
@@ -321,8 +324,8 @@ fn write_code_sections(
         sh_flags: elf::SHF_ALLOC | elf::SHF_EXECINSTR,
         sh_addr: layout.text,
         sh_offset: layout.text,
-        sh_size: stub.refused.len() as u64 * THUNK_SIZE,
-        sh_addralign: THUNK_SIZE,
+        sh_size: stub.refused.len() as u64 * layout.machine.thunk_size(),
+        sh_addralign: layout.machine.thunk_size(),
         ..SectionHeader::default()
     });
     writer.write_section_header(&SectionHeader {

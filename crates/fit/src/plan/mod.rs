@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 pub use self::stages::most_checkpoints;
 use self::tries::Search;
 use crate::checkpoint::Step;
-use crate::lever::{Label, Lever, OFFLOAD};
+use crate::lever::{Label, Lever, OFFLOAD, OFFLOAD_OPTIMIZER, Own};
 use crate::patch::{Edit, Patch};
 use crate::trial::{Measured, Outcome, Target, verdict_for};
 use anatomy::Peaks;
@@ -37,6 +37,8 @@ pub struct Fact {
     pub change: String,
     /// A BatchNorm is where it acts, which may make it change more than it does in general.
     pub meets_batch_norm: bool,
+    /// Of smaller batches: the loss is a mean over unequal numbers of targets, so theirs is a mean of means.
+    pub means_of_means: bool,
     /// Of smaller batches: the batch of the script.
     pub batch: Option<u32>,
     /// The change as text, where it can be written.
@@ -45,6 +47,8 @@ pub struct Fact {
     pub in_the_way: Vec<String>,
     /// Words behind the command that do the same.
     pub words: Vec<String>,
+    /// Settings of the script's own that may do what a lever does.
+    pub settings: Vec<Own>,
 }
 
 impl Fact {
@@ -93,6 +97,8 @@ pub struct Look {
     pub facts: Vec<Fact>,
     /// Bytes of the weights.
     pub weights: u64,
+    /// Bytes of weights, gradients and the optimizer's state: no smaller batch makes them less.
+    pub state: u64,
     /// Bytes that are kept for the backward pass.
     pub activations: u64,
     /// Modules that own much of the peak, the largest first.
@@ -170,7 +176,7 @@ impl Plan {
     /// Whether its levers said how each of them is written.
     fn is_writable(&self) -> bool {
         let is_written = |lever: &Lever| match lever {
-            Lever::Knob { .. } | Lever::Allocator(_) => true,
+            Lever::Knob { .. } | Lever::Allocator(_) | Lever::Own(_) => true,
             _ => self.facts.iter().any(|fact| fact.lever == lever.id() && fact.is_writable()),
         };
         self.levers.iter().all(is_written)
@@ -189,8 +195,12 @@ pub struct Answer {
     pub plans: Vec<Plan>,
     /// The first that fits.
     pub chosen: Option<usize>,
-    /// The lowest reserved peak of any plan.
+    /// Where none may be chosen: the first that fits, but changes the training, which was not allowed.
+    pub proposed: Option<usize>,
+    /// The lowest reserved peak of any plan that does not fit.
     pub tightest: Option<usize>,
+    /// Bytes of weights, gradients and the optimizer's state at the peak.
+    pub state: u64,
     /// Levers that could not be applied, and why.
     pub not_applicable: Vec<(String, String)>,
 }
@@ -215,12 +225,26 @@ pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
     }
     let mut plans = std::mem::take(&mut search.plans);
     plans.sort_by(|a, b| wish.is_tight(a).cmp(&wish.is_tight(b)).then(order(a, b)));
-    let chosen = written(search.bench, &mut plans)?;
+    let chosen = written(search.bench, wish, &mut plans)?;
     let Search { refused, look, .. } = search;
-    let lowest = |index: &usize| plans[*index].peaks.reserved;
-    let tightest = (0..plans.len()).min_by_key(lowest);
-    let not_applicable = refused;
-    Ok(Answer { baseline, as_it_is, causes: look.causes, plans, chosen, tightest, not_applicable })
+    let proposed = plans.iter().position(|plan| plan.outcome.fits());
+    Ok(Answer {
+        baseline,
+        as_it_is,
+        causes: look.causes,
+        chosen,
+        proposed: proposed.filter(|_| chosen.is_none()),
+        tightest: tightest(&plans),
+        plans,
+        state: look.state,
+        not_applicable: refused,
+    })
+}
+
+/// The lowest peak of those that do not fit; of all, if all do.
+fn tightest(plans: &[Plan]) -> Option<usize> {
+    let lowest = |index: &usize| (plans[*index].outcome.fits(), plans[*index].peaks.reserved);
+    (0..plans.len()).min_by_key(lowest)
 }
 
 impl Wish {
@@ -229,16 +253,25 @@ impl Wish {
         let room = self.card.usable_bytes.saturating_sub(self.headroom);
         plan.by_retries || room < plan.peaks.reserved
     }
+
+    /// Whether it fits and changes the training only if that is allowed.
+    fn may_take(&self, plan: &Plan) -> bool {
+        plan.outcome.fits() && (self.allow_training || !plan.levers.iter().any(Lever::retrains))
+    }
 }
 
 /// Plans that are written at the most, until the copy of one fits.
 const WRITTEN: usize = 3;
 
 /// The first that fits as what its patch does; of those that go as far, one that can be written comes first.
-fn written<B: Bench>(bench: &mut B, plans: &mut [Plan]) -> Result<Option<usize>, B::Error> {
-    let Some(first) = plans.iter().position(|plan| plan.outcome.fits()) else { return Ok(None) };
+fn written<B: Bench>(
+    bench: &mut B,
+    wish: &Wish,
+    plans: &mut [Plan],
+) -> Result<Option<usize>, B::Error> {
+    let Some(first) = plans.iter().position(|plan| wish.may_take(plan)) else { return Ok(None) };
     let furthest = class(&plans[first]);
-    let is_candidate = |&at: &usize| plans[at].outcome.fits() && class(&plans[at]) <= furthest;
+    let is_candidate = |&at: &usize| wish.may_take(&plans[at]) && class(&plans[at]) <= furthest;
     let candidates: Vec<usize> = (first..plans.len()).filter(is_candidate).take(WRITTEN).collect();
     let mut chosen = None;
     for at in candidates {
@@ -258,15 +291,16 @@ fn written<B: Bench>(bench: &mut B, plans: &mut [Plan]) -> Result<Option<usize>,
         }
         chosen = chosen.or(plan.outcome.fits().then_some(at));
     }
-    Ok(chosen.or_else(|| plans.iter().position(|plan| plan.outcome.fits())))
+    Ok(chosen.or_else(|| plans.iter().position(|plan| wish.may_take(plan))))
 }
 
 /// How far a plan goes, in classes. What computes the same comes first, and in there what is cheapest. Then
 /// smaller batches, which ask for another loop; what waits for the bus or rounds otherwise; other
 /// statistics; another training.
 fn class(plan: &Plan) -> u8 {
-    let offloads = plan.levers.contains(&Lever::Plain(OFFLOAD));
-    let divides = plan.levers.iter().any(|lever| matches!(lever, Lever::Accumulate(_)));
+    let waits = [OFFLOAD, OFFLOAD_OPTIMIZER].map(Lever::Plain);
+    let offloads = plan.levers.iter().any(|lever| waits.contains(lever));
+    let divides = plan.levers.iter().any(Lever::divides);
     match plan.label {
         Label::Exact | Label::NumericallyEqual if offloads => 2,
         Label::Exact | Label::NumericallyEqual => u8::from(divides),
@@ -281,8 +315,11 @@ fn class(plan: &Plan) -> u8 {
 fn order(a: &Plan, b: &Plan) -> Ordering {
     let has_knob =
         |plan: &Plan| plan.levers.iter().any(|lever| matches!(lever, Lever::Knob { .. }));
+    // Another optimizer trains what was to be trained; frozen parts are not.
+    let freezes = |plan: &Plan| plan.levers.iter().any(|it| matches!(it, Lever::Freeze(_)));
     class(a)
         .cmp(&class(b))
+        .then(freezes(a).cmp(&freezes(b)))
         .then(a.cost_ratio.total_cmp(&b.cost_ratio))
         .then(a.label.cmp(&b.label))
         .then(a.levers.len().cmp(&b.levers.len()))

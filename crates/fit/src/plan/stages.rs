@@ -6,8 +6,8 @@ use super::tries::{Search, first_that_fits};
 use super::{Bench, Plan};
 use crate::checkpoint::{Planner, Step};
 use crate::lever::{
-    ACCUMULATE, CHECKPOINT, CHUNKED_LOSS, FUSED_OPTIMIZER, HALF_FROZEN, LINEAR_LOSS, Lever,
-    NO_FOREACH, OFFLOAD, SWITCH, of_stage, probed,
+    ACCUMULATE, AMP_BF16, AMP_FP16, CHECKPOINT, CHUNKED_LOSS, FREEZE, FUSED_OPTIMIZER, HALF_FROZEN,
+    LINEAR_LOSS, Lever, NO_FOREACH, OFFLOAD, OFFLOAD_OPTIMIZER, SWITCH, of_stage, probed,
 };
 
 /// Checkpoint plans of one stage, at most; not all of them are tried.
@@ -31,9 +31,9 @@ impl<B: Bench> Search<'_, B> {
         let free: Vec<Lever> = helpful.iter().filter(|it| self.is_writable(it)).cloned().collect();
         self.together(&free)?;
         // What most people would take goes beside what computes the same, with its label.
-        if self.wants(self.wish.precision) {
-            self.add(&[], &[vec![Lever::Plain(self.wish.precision)]], &[])?;
-        }
+        let precisions: Vec<Vec<Lever>> =
+            self.precisions().into_iter().map(|it| vec![it]).collect();
+        self.add(&[], &precisions, &[])?;
         if self.is_done_in_writing(0) {
             return Ok(());
         }
@@ -58,17 +58,24 @@ impl<B: Bench> Search<'_, B> {
             return Ok(());
         }
         self.turn_knobs(&free)?;
-        match self.wish.allow_training && !self.is_done(4) {
+        // Where the state alone is too much, no milder change is enough: others are tried to be proposed.
+        let is_asked = self.wish.allow_training || self.is_state_bound();
+        match is_asked && !self.is_done(4) {
             true => self.retrain(&free),
             false => Ok(()),
         }
+    }
+
+    fn is_state_bound(&self) -> bool {
+        self.wish.card.usable_bytes.saturating_sub(self.wish.headroom) < self.look.state
     }
 
     /// Levers that cost nothing, one by one; those that help.
     fn free(&mut self) -> Result<Vec<Lever>, B::Error> {
         let is_open = |row: &&Row| self.is_due(row) && self.takes_hold(row.id);
         let single = of_stage(Stage::Free).filter(is_open).filter_map(Lever::of);
-        let single: Vec<Vec<Lever>> = single.map(|lever| vec![lever]).collect();
+        let own = of_stage(Stage::Free).flat_map(|row| self.own(row.id));
+        let single: Vec<Vec<Lever>> = own.chain(single).map(|lever| vec![lever]).collect();
         let before = self.plans.len();
         self.add(&[], &single, &[])?;
         let mut helpful = self.helpful(before, self.base.reserved);
@@ -79,6 +86,9 @@ impl<B: Bench> Search<'_, B> {
         if helpful.contains(&Lever::Plain(LINEAR_LOSS)) {
             helpful.retain(|lever| *lever != Lever::Plain(CHUNKED_LOSS));
         }
+        // What the script can do by itself needs no other change.
+        let own: Vec<Lever> = helpful.clone();
+        helpful.retain(|lever| !own.iter().any(|it| it.is_like(lever.id()) && it != lever));
         Ok(helpful)
     }
 
@@ -120,9 +130,13 @@ impl<B: Bench> Search<'_, B> {
     /// Checkpoints on top of other levers, from few to as many as help.
     /// Where the library has a switch for them, that is what people write: if it is enough, nothing is planned.
     fn recompute(&mut self, with: &[Lever]) -> Result<(), B::Error> {
+        let all = self.look.step.as_ref().map_or(0.0, |step| step.forward_cost);
+        let mut switches = self.own(SWITCH);
         if self.wants(SWITCH) && self.takes_hold(SWITCH) {
-            let all = self.look.step.as_ref().map_or(0.0, |step| step.forward_cost);
-            let switch = vec![Lever::Plain(SWITCH)];
+            switches.push(Lever::Plain(SWITCH));
+        }
+        for switch in switches {
+            let switch = vec![switch];
             self.add(&[], std::slice::from_ref(&switch), &[all])?;
             if self.did_fit(&switch) {
                 return Ok(());
@@ -150,17 +164,35 @@ impl<B: Bench> Search<'_, B> {
     /// Smaller batches whose gradients add up, in as few parts as are enough; alone, then with as many
     /// checkpoints as help.
     fn divide(&mut self, with: &[Lever]) -> Result<(), B::Error> {
-        if !self.wants(ACCUMULATE) || !self.takes_hold(ACCUMULATE) {
-            return Ok(());
+        let mut ladders = self.own_ladders();
+        if self.wants(ACCUMULATE) && self.takes_hold(ACCUMULATE) {
+            ladders.push(self.parts().into_iter().map(|lever| vec![lever]).collect());
         }
-        let parts: Vec<Vec<Lever>> = self.parts().into_iter().map(|lever| vec![lever]).collect();
-        self.first_of(with, &parts, &[])?;
-        if parts.iter().any(|plan| self.did_fit(&[with, plan].concat())) {
-            return Ok(());
+        for parts in ladders {
+            self.first_of(with, &parts, &[])?;
+            if parts.iter().any(|plan| self.did_fit(&[with, plan].concat())) {
+                return Ok(());
+            }
+            let Some((recomputed, again)) = self.most_recomputed(with) else { continue };
+            let with: Vec<Lever> = with.iter().cloned().chain([recomputed]).collect();
+            self.first_of(&with, &parts, &vec![again; parts.len()])?;
+            if parts.iter().any(|plan| self.did_fit(&[with.as_slice(), plan].concat())) {
+                return Ok(());
+            }
         }
-        let Some((recomputed, again)) = self.most_recomputed(with) else { return Ok(()) };
-        let with: Vec<Lever> = with.iter().cloned().chain([recomputed]).collect();
-        self.first_of(&with, &parts, &vec![again; parts.len()])
+        Ok(())
+    }
+
+    /// Smaller batches by settings of the script's own, from few parts to many: one ladder for each pair of settings.
+    fn own_ladders(&self) -> Vec<Vec<Vec<Lever>>> {
+        let mut ladders: Vec<Vec<Vec<Lever>>> = Vec::new();
+        for lever in self.own(ACCUMULATE) {
+            match ladders.last_mut().filter(|ladder| ladder[0][0].id() == lever.id()) {
+                Some(ladder) => ladder.push(vec![lever]),
+                None => ladders.push(vec![vec![lever]]),
+            }
+        }
+        ladders
     }
 
     /// Halves, quarters and so on of the script's batch.
@@ -174,7 +206,15 @@ impl<B: Bench> Search<'_, B> {
 
     /// Activations on the host: alone, and of the smallest batches.
     fn offload(&mut self, with: &[Lever]) -> Result<(), B::Error> {
-        if !self.wants(OFFLOAD) {
+        if self.wants(OFFLOAD_OPTIMIZER) {
+            let state = Lever::Plain(OFFLOAD_OPTIMIZER);
+            self.add(with, &[vec![state.clone()]], &[])?;
+            let recomputed = self.most_recomputed(with).filter(|_| !self.is_done(2));
+            if let Some((lever, again)) = recomputed {
+                self.add(with, &[vec![lever, state]], &[again])?;
+            }
+        }
+        if !self.wants(OFFLOAD) || self.is_done(2) {
             return Ok(());
         }
         let alone = vec![Lever::Plain(OFFLOAD)];
@@ -194,7 +234,11 @@ impl<B: Bench> Search<'_, B> {
                 && plan.levers.len() == with.len() + 1
         };
         let recomputed = self.plans.iter().filter(has).filter_map(|plan| {
-            let lever = plan.levers.iter().find(|lever| matches!(lever, Lever::Checkpoint(_)))?;
+            let recomputes = |lever: &&Lever| {
+                matches!(lever, Lever::Checkpoint(_) | Lever::Plain(SWITCH))
+                    || lever.is_like(SWITCH)
+            };
+            let lever = plan.levers.iter().find(recomputes)?;
             Some((plan.peaks.reserved, lever.clone(), plan.again))
         });
         recomputed.min_by_key(|row| row.0).map(|(_, lever, again)| (lever, again))
@@ -208,21 +252,32 @@ impl<B: Bench> Search<'_, B> {
             self.add(free, &[vec![Lever::Plain(HALF_FROZEN)]], &[])?;
             with.extend(self.helpful(before, self.base.reserved));
         }
-        if !self.wants(self.wish.precision) {
-            return Ok(());
+        // Those that took hold by themselves.
+        let is_tried = |lever: &Lever| self.plans.iter().any(|it| it.levers == [lever.clone()]);
+        let precisions: Vec<Lever> = self.precisions().into_iter().filter(is_tried).collect();
+        for precision in precisions {
+            let with: Vec<Lever> = with.iter().cloned().chain([precision]).collect();
+            self.add(&with, &[Vec::new()], &[])?;
+            if self.is_done(2) {
+                return Ok(());
+            }
+            self.recompute(&with)?;
+            // Smaller batches alone may have been enough, and do no more to the training than with this.
+            if !self.is_done(3) {
+                self.divide(&with)?;
+            }
+            if self.is_done(2) {
+                return Ok(());
+            }
         }
-        with.push(Lever::Plain(self.wish.precision));
-        let before = self.plans.len();
-        self.add(&with, &[Vec::new()], &[])?;
-        if self.plans.len() == before || self.is_done(2) {
-            return Ok(());
-        }
-        self.recompute(&with)?;
-        // Smaller batches alone may have been enough, and do no more to the training than with this.
-        match self.is_done(3) {
-            true => Ok(()),
-            false => self.divide(&with),
-        }
+        Ok(())
+    }
+
+    /// Numbers of fewer bits: by settings of the script's own, and by the lever for this card.
+    fn precisions(&self) -> Vec<Lever> {
+        let own = [AMP_BF16, AMP_FP16].into_iter().flat_map(|id| self.own(id));
+        let lever = self.wants(self.wish.precision).then_some(Lever::Plain(self.wish.precision));
+        own.chain(lever).collect()
     }
 
     /// The user's own knobs, each value alone and with as many checkpoints as help.
@@ -244,12 +299,32 @@ impl<B: Bench> Search<'_, B> {
 
     /// Another optimizer, or fewer parameters that learn; alone and with what came lowest so far.
     fn retrain(&mut self, free: &[Lever]) -> Result<(), B::Error> {
-        let lowest = self.plans.iter().min_by_key(|plan| plan.peaks.reserved);
+        // State on the host is no state of another optimizer's.
+        let has_state = |plan: &&Plan| !plan.levers.contains(&Lever::Plain(OFFLOAD_OPTIMIZER));
+        let lowest = self.plans.iter().filter(has_state).min_by_key(|plan| plan.peaks.reserved);
         let lowest = lowest.map(|plan| (plan.levers.clone(), plan.again));
-        let optimizers = of_stage(Stage::Training).filter_map(Lever::of);
-        let parts = self.look.parts.iter().map(|part| Lever::Freeze(vec![part.clone()]));
-        let all: Vec<Lever> = optimizers.chain(parts).filter(|it| self.wants(it.id())).collect();
-        for lever in all {
+        let recomputed = self.most_recomputed(free);
+        let own = of_stage(Stage::Training).flat_map(|row| self.own(row.id));
+        let levers = of_stage(Stage::Training).filter_map(Lever::of);
+        let others: Vec<Lever> = own.chain(levers.filter(|it| self.wants(it.id()))).collect();
+        for lever in others {
+            self.add(free, &[vec![lever.clone()]], &[])?;
+            if let Some((more, again)) = &recomputed {
+                self.add(
+                    &[free, std::slice::from_ref(more)].concat(),
+                    &[vec![lever.clone()]],
+                    &[*again],
+                )?;
+            }
+            if let Some((levers, again)) = lowest.as_ref().filter(|_| !self.is_done(4)) {
+                self.add(levers, &[vec![lever]], &[*again])?;
+            }
+        }
+        if self.is_done(4) || !self.wish.allow_training || !self.wants(FREEZE) {
+            return Ok(());
+        }
+        for part in self.look.parts.clone() {
+            let lever = Lever::Freeze(vec![part]);
             self.add(free, &[vec![lever.clone()]], &[])?;
             if let Some((levers, again)) = &lowest {
                 self.add(levers, &[vec![lever]], &[*again])?;

@@ -6,7 +6,7 @@ use super::stages::checkpoint;
 use super::tries::Search;
 use super::{Answer, Bench, Wish, order};
 use crate::checkpoint::Planner;
-use crate::lever::{AMP_BF16, AMP_FP16, Lever, all, probed};
+use crate::lever::{AMP_BF16, AMP_FP16, Lever, OWN, all, probed};
 use crate::trial::verdict_for;
 
 /// Rungs of which the last one, with the lowest peak, is tried.
@@ -24,11 +24,13 @@ pub fn survey<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
         let is_open = |row: &&diagnose::remedies::Row| {
             let is_training = row.lever.is_some_and(|lever| lever.stage == Stage::Training);
             search.takes_hold(row.id)
+                && row.id != OWN
                 && row.id != other_precision
                 && (wish.allow_training || !is_training)
         };
-        let single: Vec<Vec<Lever>> =
-            all().filter(is_open).filter_map(Lever::of).map(|lever| vec![lever]).collect();
+        let own = all().filter(is_open).flat_map(|row| search.own(row.id));
+        let single = own.chain(all().filter(is_open).filter_map(Lever::of));
+        let single: Vec<Vec<Lever>> = single.map(|lever| vec![lever]).collect();
         search.add(&[], &single, &[])?;
         let recomputed = search.look.step.as_ref().and_then(|step| {
             let choice = Planner::new(step).ladder(RUNGS).pop()?;
@@ -49,13 +51,16 @@ pub fn survey<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
     let as_it_is = verdict_for(&wish.card, &baseline).unwrap_or(crate::Outcome::DoesNotFit);
     let chosen = plans.iter().position(|plan| plan.outcome.fits());
     let tightest = (0..plans.len()).min_by_key(|index| plans[*index].peaks.reserved);
+    let (proposed, state) = (None, look.state);
     Ok(Answer {
         baseline,
         as_it_is,
         causes: look.causes,
         plans,
         chosen,
+        proposed,
         tightest,
+        state,
         not_applicable: refused,
     })
 }

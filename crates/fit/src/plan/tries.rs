@@ -3,7 +3,7 @@
 use diagnose::remedies::Row;
 
 use super::{Bench, Fact, Look, Plan, Tried, Wish, class};
-use crate::lever::{Label, Lever, OFFLOAD, label};
+use crate::lever::{AMP_BF16, Label, Lever, OFFLOAD, OFFLOAD_OPTIMIZER, OWN, label};
 use crate::trial::{Measured, Outcome, verdict_for};
 use anatomy::Peaks;
 
@@ -13,10 +13,17 @@ const PASSES: f64 = 3.0;
 /// Bytes per second between card and host: what PCIe 4.0 gives on 16 lanes, less its overhead. Assumed.
 const BUS: f64 = 25e9;
 
+/// Bytes per second of a host's memory: two channels of DDR5. Assumed.
+const HOST: f64 = 60e9;
+
+/// Whether a lever changes more of this script than it does in general.
+fn is_more(fact: &Fact) -> bool {
+    fact.meets_batch_norm || fact.means_of_means
+}
+
 /// The strongest label of a plan's levers, as they found this script.
 fn strongest(levers: &[Lever], facts: &[Fact]) -> Label {
-    let meets =
-        |lever: &Lever| facts.iter().any(|fact| fact.lever == lever.id() && fact.meets_batch_norm);
+    let meets = |lever: &Lever| facts.iter().any(|fact| fact.lever == lever.id() && is_more(fact));
     levers.iter().map(|lever| label(lever, meets(lever))).max().unwrap_or(Label::Exact)
 }
 
@@ -78,6 +85,14 @@ impl<'a, B: Bench> Search<'a, B> {
         self.wish.only.is_empty() || self.wish.only.iter().any(|wanted| wanted == lever)
     }
 
+    /// Settings of the script's own that are like this lever, as far as the card can do what they say.
+    pub(super) fn own(&self, like: &str) -> Vec<Lever> {
+        let is_wanted = self.wants(OWN) && (like != AMP_BF16 || self.wish.precision == AMP_BF16);
+        let settings = self.look.facts.iter().flat_map(|fact| &fact.settings);
+        let alike = settings.filter(|own| is_wanted && own.like == like);
+        alike.cloned().map(Lever::Own).collect()
+    }
+
     /// Whether it may find something to act on; what was not asked may.
     pub(super) fn takes_hold(&self, lever: &str) -> bool {
         self.look.facts.iter().all(|fact| fact.lever != lever || fact.applied)
@@ -125,16 +140,25 @@ impl<'a, B: Bench> Search<'a, B> {
         let mut more = again;
         for lever in levers {
             more += match lever {
-                // Each further pass reads the weights twice, and reads and writes the gradients.
-                Lever::Accumulate(parts) => {
-                    let bytes = 4.0 * self.look.weights as f64 * f64::from(parts - 1);
-                    bytes * speeds.flops / speeds.bandwidth
+                Lever::Accumulate(parts) => self.further(*parts),
+                Lever::Own(own) => self.further(own.parts),
+                // Gradients go and weights come; the host's step reads and writes seven numbers for each.
+                Lever::Plain(OFFLOAD_OPTIMIZER) => {
+                    let weights = self.look.weights as f64;
+                    (2.0 * weights / BUS + 7.0 * weights / HOST) * speeds.flops
                 }
                 Lever::Plain(OFFLOAD) => 2.0 * self.look.activations as f64 * speeds.flops / BUS,
                 _ => 0.0,
             };
         }
         1.0 + more / (PASSES * forward)
+    }
+
+    /// Operations in the time of so many passes but the first: each reads the weights twice, and reads and writes the
+    /// gradients.
+    fn further(&self, parts: u32) -> f64 {
+        let bytes = 4.0 * self.look.weights as f64 * f64::from(parts.saturating_sub(1));
+        bytes * self.wish.speeds.flops / self.wish.speeds.bandwidth
     }
 
     /// Levers that did not take hold, and those with which the script fails: by the last one, which was added.
@@ -158,7 +182,9 @@ impl<'a, B: Bench> Search<'a, B> {
 
     fn refuse(&mut self, lever: &str, reason: &str) {
         let refusal = (lever.to_owned(), reason.to_owned());
-        if self.wants(lever) && !self.refused.contains(&refusal) {
+        let mut settings = self.look.facts.iter().flat_map(|fact| &fact.settings);
+        let is_wanted = self.wants(lever) || settings.any(|own| own.name == lever);
+        if is_wanted && !self.refused.contains(&refusal) {
             self.refused.push(refusal);
         }
     }

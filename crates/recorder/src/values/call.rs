@@ -15,6 +15,31 @@ pub(super) const SILENT: [(&str, &[usize]); 6] = [
     ("_amp_update_scale_", &[1]),
 ];
 
+/// Methods behind `x += 1` and its like. In inference mode nobody counts what they write.
+const AUGMENTED: [&str; 13] = [
+    "__iadd__",
+    "__isub__",
+    "__imul__",
+    "__idiv__",
+    "__itruediv__",
+    "__ifloordiv__",
+    "__imod__",
+    "__ipow__",
+    "__iand__",
+    "__ior__",
+    "__ixor__",
+    "__ilshift__",
+    "__irshift__",
+];
+
+/// Whether a function writes to its first argument, by its name.
+pub(super) fn is_in_place(name: &str) -> bool {
+    match name.ends_with("__") {
+        true => name == "__setitem__" || AUGMENTED.contains(&name),
+        false => name.ends_with('_'),
+    }
+}
+
 /// Arguments of norms: running statistics, which a training pass writes to and does not compute with.
 const STATISTICS: [usize; 2] = [3, 4];
 /// The argument after these says whether it is one.
@@ -68,6 +93,37 @@ impl<'py> Call<'_, 'py> {
             _ if out.is_none() => Vec::new(),
             _ => vec![out],
         })
+    }
+
+    /// What an operator says itself that it writes to; a function of Python's says nothing.
+    pub(super) fn declared(&self) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let py = self.args.py();
+        if self.function.get_type().module()? != "torch._ops" {
+            return Ok(Vec::new());
+        }
+        let schemas = match self.function.getattr(intern!(py, "_schema")) {
+            Ok(schema) => vec![schema],
+            // Of all overloads: which one it was is not told.
+            Err(_) => {
+                let names: Vec<String> = self.function.call_method0("overloads")?.extract()?;
+                let schema = |name| self.function.getattr(name)?.getattr(intern!(py, "_schema"));
+                names.iter().map(schema).collect::<PyResult<_>>()?
+            }
+        };
+        let mut found = Vec::new();
+        for schema in schemas {
+            for (at, argument) in schema.getattr("arguments")?.try_iter()?.enumerate() {
+                let argument = argument?;
+                let alias = argument.getattr("alias_info")?;
+                if alias.is_none() || !alias.getattr("is_write")?.is_truthy()? {
+                    continue;
+                }
+                found.extend(self.args.get_item(at));
+                let name = argument.getattr("name")?;
+                found.extend(self.kwargs.map(|all| all.get_item(name)).transpose()?.flatten());
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) fn named(&self) -> Bound<'py, PyDict> {

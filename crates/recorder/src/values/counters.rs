@@ -1,9 +1,11 @@
 //! The steps that optimizers and norm layers count: one number each, in every step, so that they are added at once.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple};
 
-use super::call::Call;
+use super::call::{Call, is_in_place};
 use super::ledger::Ledger;
 use super::value::{Bytes, State, Value};
 
@@ -22,6 +24,44 @@ impl Ledger {
         Ok(self.tensors.is_ordinary(&first)?
             && self.tensors.elements(&first)? == 1
             && !self.tensors.requires_gradient(&first)?)
+    }
+
+    /// Whether a function changes something that is known and is no weight: an optimizer that steps may have its own.
+    pub(crate) fn writes_to_what_is_known(&self, call: &Call<'_, '_>) -> PyResult<bool> {
+        let mut targets = call.out()?;
+        targets.extend(call.declared()?);
+        if is_in_place(&self.name(call.function)?.0) {
+            targets.extend(call.args.get_item(0));
+        }
+        for target in targets {
+            let is_one = match target.cast::<PyList>() {
+                Ok(list) => {
+                    let mut items = list.iter();
+                    items.try_fold(false, |is_one, item| {
+                        Ok::<_, PyErr>(is_one || self.is_known(&item)?)
+                    })?
+                }
+                Err(_) => self.is_known(&target)?,
+            };
+            if is_one {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether it is a tensor of the card's whose value is known, and is no weight's.
+    fn is_known(&self, target: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if !self.tensors.is_tensor(target) || !self.tensors.is_cuda(target)? {
+            return Ok(false);
+        }
+        for part in self.tensors.storages(target)? {
+            let value = self.value_at(part.py(), &self.tensors.lies_at(&part)?)?;
+            if value.is_some_and(|value| !value.is_modelled.load(Relaxed)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Adds a number to a known count, as every norm layer does in every step; whether it was one.

@@ -89,6 +89,17 @@ impl Ledger {
     }
 
     fn carry_out(&self, py: Python<'_>, plan: &Plan, target: &Arc<Value>) -> PyResult<()> {
+        // A script may be in inference mode, whose tensors cannot be written to elsewhere.
+        let evaluate = self.evaluate.bind(py);
+        let context = evaluate.call_method0(intern!(py, "not_inferring"))?;
+        context.call_method0(intern!(py, "__enter__"))?;
+        let result = self.carry_out_all(py, plan, target);
+        let none = py.None();
+        context.call_method1(intern!(py, "__exit__"), (&none, &none, &none))?;
+        result
+    }
+
+    fn carry_out_all(&self, py: Python<'_>, plan: &Plan, target: &Arc<Value>) -> PyResult<()> {
         // By the estimate, not by the clock: the same script decides the same way in every run.
         let spent = (plan.seconds * 1e9) as u64;
         let _ = self

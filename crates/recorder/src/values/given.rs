@@ -1,6 +1,7 @@
 //! What a call is given, and what of it is known before it runs.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -35,6 +36,8 @@ const OVERWRITES: [&str; 16] = [
 /// One tensor that a function was given.
 pub(super) struct Given<'py> {
     pub(super) tensor: Bound<'py, PyAny>,
+    /// What it is a part of, if that has no memory of its own or a class of its own.
+    pub(super) whole: Option<Bound<'py, PyAny>>,
     pub(super) storage: usize,
     /// `None` for one of the host's.
     pub(super) lies: Option<Lies>,
@@ -42,6 +45,12 @@ pub(super) struct Given<'py> {
     pub(super) value: Option<Arc<Value>>,
     /// How often it had been written to; unknown in inference mode.
     pub(super) version: Option<u64>,
+}
+
+impl Given<'_> {
+    pub(super) fn is_modelled(&self) -> bool {
+        self.value.as_ref().is_some_and(|value| value.is_modelled.load(Relaxed))
+    }
 }
 
 /// Arguments of a call whose values do not matter to it.
@@ -66,6 +75,8 @@ pub(crate) struct Before<'py> {
     pub(super) is_unknown: bool,
     /// Of a class whose own code is seen: what the call did has been noted already.
     pub(super) is_followed: bool,
+    /// Of a class that does not tell what it is made of: the call may write anywhere.
+    pub(crate) is_opaque: bool,
     /// Tensors of the host's that held what is not known, of which nothing is left.
     pub(super) renewed: Vec<Bound<'py, PyAny>>,
     pub(super) seed: Option<(u64, u64)>,
@@ -89,9 +100,14 @@ impl Ledger {
             if self.tensors.is_cuda(value)? {
                 return Ok(true);
             }
-            return Ok(self.watches_host()
-                && self.tensors.is_ordinary(value)?
-                && self.tensors.lies_at(value).is_ok_and(|lies| self.is_unknown_of_host(&lies)));
+            if !self.watches_host() {
+                return Ok(false);
+            }
+            let Some(tensor) = self.tensors.below(value)? else { return Ok(false) };
+            return Ok(self
+                .tensors
+                .lies_at(&tensor)
+                .is_ok_and(|lies| self.is_unknown_of_host(&lies)));
         }
         if self.kinds.is_stand_in(value) {
             return Ok(true);
@@ -117,12 +133,12 @@ impl Ledger {
         &self,
         call: &Call<'_, 'py>,
         name: &str,
-        (tensor, lies): (&Bound<'py, PyAny>, &Lies),
+        (whole, tensor, lies): (&Bound<'py, PyAny>, &Bound<'py, PyAny>, &Lies),
         targets: &Targets<'py>,
     ) -> PyResult<Option<Arc<Value>>> {
         let undefined = || Some(Value::new(State::Undefined, lies.bytes));
         let value = self.value_at(tensor.py(), lies)?;
-        if targets.overwritten.iter().any(|target| target.is(tensor))
+        if targets.overwritten.iter().any(|target| target.is(whole))
             && Geometry::of(&self.tensors, tensor).is_ok_and(|own| own.covers(lies.bytes))
         {
             if value.is_none() && self.tensors.elements(tensor)? != 0 {
@@ -130,10 +146,10 @@ impl Ledger {
             }
             return Ok(undefined());
         }
-        let is_pattern = targets.pattern.as_ref().is_some_and(|pattern| pattern.is(tensor));
+        let is_pattern = targets.pattern.as_ref().is_some_and(|pattern| pattern.is(whole));
         let is_of_no_matter = is_pattern
             || value.is_none()
-                && (self.tensors.elements(tensor)? == 0 || call.only_writes(name, tensor));
+                && (self.tensors.elements(tensor)? == 0 || call.only_writes(name, whole));
         Ok(if is_of_no_matter { undefined() } else { value })
     }
 
@@ -143,32 +159,41 @@ impl Ledger {
         let (name, is_random) = self.name(call.function)?;
         let mut given: Vec<Given<'py>> = Vec::new();
         let mut geometries = Vec::new();
-        let (mut is_unknown, mut is_followed, mut can_keep) = (false, false, true);
+        let (mut is_unknown, mut can_keep) = (false, true);
+        let (mut is_followed, mut is_opaque) = (false, false);
         let mut renewed = Vec::new();
         let targets =
             Targets { overwritten: self.overwritten(call, &name)?, pattern: call.pattern(&name) };
         let mut look = |tensor: &Bound<'py, PyAny>| -> PyResult<Option<usize>> {
             let number = given.len();
-            if !self.tensors.is_ordinary(tensor)? {
+            let whole = tensor;
+            let ordinary = self.tensors.ordinary(whole)?;
+            let tensor = ordinary.as_ref().unwrap_or(whole);
+            let lies = ordinary.as_ref().and_then(|tensor| self.tensors.lies_at(tensor).ok());
+            // It has a class of its own, or a transform of `torch.func` has wrapped it: what it does is not followed, but
+            // it may write to what it is made of.
+            let Some(lies) = lies else {
                 is_unknown = true;
-                is_followed |= self.follows(tensor);
-                return Ok(Some(usize::MAX));
-            }
-            let is_cuda = self.tensors.is_cuda(tensor)?;
-            // What a transform of `torch.func` has wrapped has no storage.
-            let Ok(lies) = self.tensors.lies_at(tensor) else {
-                is_unknown = true;
+                if self.follows(tensor) {
+                    is_followed = true;
+                    return Ok(Some(usize::MAX));
+                }
+                let parts = self.parts(tensor)?;
+                is_opaque |= parts.is_empty() && self.hides_memory(tensor)?;
+                geometries.extend(parts.iter().map(|_| None));
+                given.extend(parts);
                 return Ok(Some(usize::MAX));
             };
+            let is_cuda = self.tensors.is_cuda(tensor)?;
             let mut value = None;
             let mut geometry = None;
             if is_cuda {
-                value = self.held(call, &name, (tensor, &lies), &targets)?;
+                value = self.held(call, &name, (whole, tensor, &lies), &targets)?;
                 // A nested tensor has no sizes.
                 geometry = value.as_ref().and_then(|_| Geometry::of(&self.tensors, tensor).ok());
                 is_unknown |= geometry.is_none();
             } else if self.is_unknown_of_host(&lies) {
-                let is_over = targets.overwritten.iter().any(|target| target.is(tensor))
+                let is_over = targets.overwritten.iter().any(|target| target.is(whole))
                     && Geometry::of(&self.tensors, tensor).is_ok_and(|own| own.covers(lies.bytes));
                 match is_over {
                     true => renewed.push(tensor.clone()),
@@ -178,6 +203,7 @@ impl Ledger {
             let version = self.tensors.version(tensor).ok();
             given.push(Given {
                 tensor: tensor.clone(),
+                whole: (!tensor.is(whole)).then(|| whole.clone()),
                 storage: lies.storage,
                 lies: is_cuda.then_some(lies),
                 value,
@@ -202,7 +228,43 @@ impl Ledger {
         }
         let seed = if is_random && can_keep { self.seed(py, call)? } else { None };
         let kept = can_keep.then_some((args, named));
-        Ok(Before { name, given, kept, geometries, is_unknown, is_followed, renewed, seed })
+        Ok(Before {
+            name,
+            given,
+            kept,
+            geometries,
+            is_unknown,
+            is_followed,
+            is_opaque,
+            renewed,
+            seed,
+        })
+    }
+
+    /// Whether a tensor of a class of its own may have memory of which it does not tell.
+    fn hides_memory(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(!self.tensors.is_plain(tensor)
+            && self.tensors.is_cuda(tensor)?
+            && self.tensors.elements(tensor)? != 0)
+    }
+
+    /// What lies on the card of a tensor that is no ordinary one.
+    fn parts<'py>(&self, tensor: &Bound<'py, PyAny>) -> PyResult<Vec<Given<'py>>> {
+        if !self.tensors.is_cuda(tensor)? {
+            return Ok(Vec::new());
+        }
+        let parts = self.tensors.storages(tensor)?.into_iter().map(|part| {
+            let lies = self.tensors.lies_at(&part)?;
+            Ok(Given {
+                version: self.tensors.version(&part).ok(),
+                tensor: part,
+                whole: Some(tensor.clone()),
+                storage: lies.storage,
+                lies: Some(lies),
+                value: None,
+            })
+        });
+        parts.collect()
     }
 
     /// The arguments whose every element gets a new value, in which the old ones have no part.

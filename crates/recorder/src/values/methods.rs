@@ -65,10 +65,12 @@ impl Ledger {
         }
     }
 
-    /// The next so many numbers that PyTorch reads from the card in this thread are this one; 0 times: no more.
-    fn answer(&self, number: u64, times: u64) {
+    /// So many numbers that PyTorch reads from the card are this one, in this thread's next function that is seen, or from
+    /// here on; 0 times: no more.
+    #[pyo3(signature = (number, times, is_now = false))]
+    fn answer(&self, number: u64, times: u64, is_now: bool) {
         if let Some(phantom) = self.phantom {
-            phantom.answer(number, times);
+            phantom.answer(number, times, is_now);
         }
     }
 
@@ -88,6 +90,7 @@ impl Ledger {
         may_stand_in: bool,
     ) -> PyResult<(Option<Bound<'py, PyAny>>, &'static str)> {
         let py = tensor.py();
+        let tensor = &self.tensors.below(tensor)?.unwrap_or_else(|| tensor.clone());
         // Some have no storage, as what stands for zeros.
         let Ok(lies) = self.tensors.lies_at(tensor) else { return Ok((None, "unknown")) };
         let value = match self.tensors.elements(tensor)? {
@@ -127,9 +130,7 @@ impl Ledger {
 
     /// Whether a tensor of the host's, or of the card's, holds what is not known.
     fn is_unknown(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
-        if !self.tensors.is_ordinary(tensor)? {
-            return Ok(true);
-        }
+        let Some(tensor) = &self.tensors.below(tensor)? else { return Ok(true) };
         let Ok(lies) = self.tensors.lies_at(tensor) else { return Ok(true) };
         Ok(match self.tensors.is_cuda(tensor)? {
             true => {
@@ -141,8 +142,14 @@ impl Ledger {
         })
     }
 
+    /// Tensors of this class are ordinary ones below; whether it leaves functions as they are.
+    fn set_plain_below(&self, class: &Bound<'_, PyType>, leaves_functions: bool) {
+        self.tensors.set_plain_below(class.as_ptr() as usize, leaves_functions);
+    }
+
     /// A tensor of the card's holds what one of the host's does.
     fn set(&self, tensor: &Bound<'_, PyAny>, like: &Bound<'_, PyAny>) -> PyResult<()> {
+        let tensor = &self.tensors.below(tensor)?.unwrap_or_else(|| tensor.clone());
         let lies = self.tensors.lies_at(tensor)?;
         let py = tensor.py();
         if !self.has_room(py, lies.bytes)? {

@@ -12,7 +12,7 @@ use super::value::{Bytes, State, Value};
 
 type Reader = unsafe extern "C" fn(u64, u64, *mut u8, c_int) -> c_int;
 type Writer = unsafe extern "C" fn(u64, u64, *const u8);
-type Answer = unsafe extern "C" fn(u64, u64);
+type Answer = unsafe extern "C" fn(u64, u64, c_int);
 type Told = unsafe extern "C" fn(c_int);
 type Asked = unsafe extern "C" fn() -> c_int;
 
@@ -68,10 +68,11 @@ impl Phantom {
         }
     }
 
-    /// The next so many reads of one number in this thread give this one; 0 times: no more.
-    pub(crate) fn answer(self, number: u64, times: u64) {
+    /// So many reads of one number give this one, in this thread's next function that is seen, or from here on; 0 times:
+    /// no more.
+    pub(crate) fn answer(self, number: u64, times: u64, is_now: bool) {
         // SAFETY: the phantom's own function.
-        unsafe { (self.answer)(number, times) };
+        unsafe { (self.answer)(number, times, c_int::from(is_now)) };
     }
 
     /// A backward pass begins, or ends.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use super::call::{Call, SILENT};
+use super::call::{Call, SILENT, is_in_place};
 use super::geometry::Geometry;
-use super::given::Before;
+use super::given::{Before, Given};
 use super::ledger::Ledger;
 use super::recipe::{Input, Output, OutputSlot, Recipe, Source};
 use super::value::{State, Value};
@@ -31,7 +31,11 @@ impl Ledger {
         for tensor in &before.renewed {
             self.forget(py, &self.tensors.lies_at(tensor)?)?;
         }
-        let written = self.written(call, &before);
+        let mut written = self.written(call, &before);
+        if self.is_quiet() {
+            // Weights stay as they were in the first step.
+            written.retain(|number| !before.given[*number].is_modelled());
+        }
         let mut fresh = Vec::new();
         self.fresh(result, &before, &mut Vec::new(), &mut fresh)?;
         if fresh.is_empty() && written.is_empty() {
@@ -229,13 +233,11 @@ impl Ledger {
                 }
                 return Ok(());
             }
-            if !self.tensors.is_ordinary(result)? {
-                return Ok(());
-            }
-            let Ok(lies) = self.tensors.lies_at(result) else { return Ok(()) };
+            let Some(tensor) = self.tensors.ordinary(result)? else { return Ok(()) };
+            let Ok(lies) = self.tensors.lies_at(&tensor) else { return Ok(()) };
             let is_given = before.given.iter().any(|given| given.storage == lies.storage);
             if !is_given {
-                into.push((result.clone(), path.clone()));
+                into.push((tensor, path.clone()));
             }
             return Ok(());
         }
@@ -259,7 +261,7 @@ impl Ledger {
 fn silently_written(call: &Call<'_, '_>, before: &Before<'_>) -> Vec<usize> {
     let name = &*before.name;
     let mut positions = Vec::new();
-    if name.ends_with('_') && !name.ends_with("__") || name == "__setitem__" {
+    if is_in_place(name) {
         positions.push(0);
     }
     if let Some((_, others)) = SILENT.iter().find(|(silent, _)| *silent == name)
@@ -268,13 +270,22 @@ fn silently_written(call: &Call<'_, '_>, before: &Before<'_>) -> Vec<usize> {
         positions.extend(*others);
     }
     let args = positions.into_iter().filter_map(|position| call.args.get_item(position).ok());
-    let args: Vec<Bound<'_, PyAny>> = args.chain(call.out().unwrap_or_default()).collect();
+    // Elsewhere versions tell.
+    let declared = match before.given.iter().any(|given| given.version.is_none()) {
+        true => call.declared().unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let args: Vec<Bound<'_, PyAny>> =
+        args.chain(call.out().unwrap_or_default()).chain(declared).collect();
     let is_in = |arg: &Bound<'_, PyAny>, tensor: &Bound<'_, PyAny>| {
         arg.is(tensor)
             || arg.cast::<PyList>().is_ok_and(|list| list.iter().any(|item| item.is(tensor)))
             || arg.cast::<PyTuple>().is_ok_and(|tuple| tuple.iter().any(|item| item.is(tensor)))
     };
     (0..before.given.len())
-        .filter(|number| args.iter().any(|arg| is_in(arg, &before.given[*number].tensor)))
+        .filter(|number| {
+            let Given { tensor, whole, .. } = &before.given[*number];
+            args.iter().any(|arg| is_in(arg, whole.as_ref().unwrap_or(tensor)))
+        })
         .collect()
 }

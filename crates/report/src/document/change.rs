@@ -12,6 +12,8 @@ pub struct Change {
     /// How far it changes results.
     pub results: String,
     pub edit: Edit,
+    /// Why it is no diff: each with the line that is in the way.
+    pub in_the_way: Vec<String>,
     /// How it was applied for the run after.
     pub applied: String,
     pub before: Sizes,
@@ -47,8 +49,15 @@ impl Change {
             row("reserved", |sizes| sizes.reserved_bytes),
             row("with the context", |sizes| sizes.device_bytes),
         ];
+        let why: Vec<String> = self.in_the_way.iter().map(|why| plain(why)).collect();
+        let why = match why.is_empty() {
+            true => String::new(),
+            false => {
+                format!("There is no diff, since something is in the way: {}.\n\n", why.join("; "))
+            }
+        };
         format!(
-            "## The change\n\n{} ({}).\n\n{}{}\n\n{}",
+            "## The change\n\n{} ({}).\n\n{}{why}{}\n\n{}",
             plain(&self.what),
             self.results,
             self.edit.markdown(),

@@ -33,9 +33,13 @@ pub struct Setting {
 /// A change of a text.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Edit {
-    /// `diff` or `python`.
+    /// `diff`; `text` for what is to be written by hand.
     pub language: &'static str,
     pub text: String,
+    /// Where a diff is applied, if not in the working folder.
+    pub folder: String,
+    /// The command to type with it, if that is another one.
+    pub command: String,
 }
 
 impl Configuration {
@@ -98,9 +102,18 @@ impl Setting {
 
 impl Edit {
     pub(super) fn markdown(&self) -> String {
-        match self.text.trim() {
-            one if !one.contains('\n') && self.language.is_empty() => format!("{}\n\n", code(one)),
-            text => block(self.language, text) + "\n",
+        let mut text = match self.folder.as_str() {
+            "" => String::new(),
+            folder => format!("In {}:\n\n", code(folder)),
+        };
+        // A diff may end with a line of a blank: only ends of lines go.
+        let lines = self.text.trim_end_matches('\n');
+        if !lines.is_empty() {
+            text += &(block(self.language, lines) + "\n");
         }
+        if !self.command.is_empty() {
+            text += &format!("The command is then:\n\n{}\n", block("bash", &self.command));
+        }
+        text
     }
 }

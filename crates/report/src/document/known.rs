@@ -5,6 +5,9 @@ use study::Run;
 
 use crate::markup::{block, plain};
 
+const BYTES: &str = "Allocated and reserved bytes: PyTorch's own allocator ran, on a simulated GPU; kernels did not.";
+const TIME: &str = "Time of a step: from counted operations and bytes, and the GPU's speeds.";
+
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Known {
     /// Card, torch, cuDNN: name and value.
@@ -35,13 +38,15 @@ impl Known {
         ];
         let mut known = Known {
             software: named.into_iter().filter(|row| !row.1.is_empty()).collect(),
-            measured: vec![
-                "Allocated and reserved bytes: PyTorch's own allocator ran, on a simulated GPU; kernels did not.".to_owned(),
-            ],
-            modelled: vec!["Time of a step: from counted operations and bytes, and the GPU's speeds.".to_owned()],
             notes: run.warnings.iter().chain(&run.notes).cloned().collect(),
             ..Known::default()
         };
+        if run.peak.is_none() {
+            known.not_seen =
+                vec!["The GPU's memory: the script ended before it used the GPU.".to_owned()];
+            return known;
+        }
+        known.measured.push(BYTES.to_owned());
         match run.card.as_ref().is_none_or(gpus::Card::is_context_assumed) {
             true => known.assumed.push("The size of the CUDA context.".to_owned()),
             false => known.measured.push("The CUDA context: on such a GPU.".to_owned()),
@@ -57,6 +62,11 @@ impl Known {
             .extend(run.modelled.iter().map(|it| format!("By weights of the first step: {it}.")));
         known.not_seen = not_seen(run);
         known
+    }
+
+    /// Remedies stand with what they cost.
+    pub fn has_modelled_time(&mut self) {
+        self.modelled.insert(0, TIME.to_owned());
     }
 
     pub(super) fn markdown(&self) -> String {
@@ -75,10 +85,20 @@ impl Known {
                 text += &format!("- **{name}.** {}\n", plain(row));
             }
         }
-        text += &format!("\n{} trials were run, {} were remembered.", self.trials, self.remembered);
+        let one = |count: usize, what: &str| match count {
+            1 => format!("1 {what} was"),
+            count => format!("{count} {what}s were"),
+        };
+        if 0 < self.trials + self.remembered {
+            text += &format!("\n{} run", one(self.trials, "trial"));
+            text += &match self.remembered {
+                0 => ".\n".to_owned(),
+                count => format!(", {} remembered.\n", one(count, "other")),
+            };
+        }
         if !self.commands.is_empty() {
             text += &format!(
-                " The same numbers again:\n\n{}",
+                "\nThe same numbers again:\n\n{}",
                 block("bash", &self.commands.join("\n"))
             );
         }

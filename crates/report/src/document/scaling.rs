@@ -51,8 +51,19 @@ pub struct Growth {
     pub cause: Option<String>,
     /// Of the peak at the largest value, from 0 to 1.
     pub share: f64,
-    pub exponent: f64,
+    /// At the smallest and at the largest value.
+    pub from_bytes: u64,
+    pub to_bytes: u64,
+    /// Of the part that grows; `None` if it does not follow a power.
+    pub exponent: Option<f64>,
     pub exact: bool,
+}
+
+impl Growth {
+    /// How it grows, in a word or two.
+    pub fn law(&self) -> &'static str {
+        self.exponent.map_or("irregular", law)
+    }
 }
 
 impl Scaling {
@@ -115,14 +126,7 @@ impl Knob {
             &[&plain(&self.name), "allocated:", "of it scratch:", "reserved:", "with the context:"],
             &rows,
         );
-        let growth = |row: &Growth| {
-            let name =
-                row.cause.as_deref().map_or("the peak without scratch memory".to_owned(), plain);
-            let share = format!("{:.0} %", 100.0 * row.share);
-            vec![name, share, exponent(row.exponent), law(row.exponent).to_owned()]
-        };
-        let rows: Vec<Vec<String>> = self.growth.iter().map(growth).collect();
-        text += &table(&["of this", "share at the largest:", "exponent:", "growth"], &rows);
+        text += &self.growth();
         if let Some(rest) = self.rest_bytes.filter(|bytes| *bytes != 0) {
             text += &format!(
                 "By the line through these runs, {} would remain at {} 0: that much is independent of it (modelled).\n\n",
@@ -131,6 +135,29 @@ impl Knob {
             );
         }
         text
+    }
+
+    /// What grows, by how much and how.
+    fn growth(&self) -> String {
+        let went = || self.points.iter().filter(|point| point.outcome.starts_with("fits"));
+        let (Some(first), Some(last)) = (went().next(), went().last()) else {
+            return String::new();
+        };
+        let row = |row: &Growth| {
+            let name =
+                row.cause.as_deref().map_or("the peak without scratch memory".to_owned(), plain);
+            let sizes = [row.from_bytes, row.to_bytes].map(bytes::text);
+            let power = row.exponent.map_or_else(|| "–".to_owned(), exponent);
+            std::iter::once(name).chain(sizes).chain([power, row.law().to_owned()]).collect()
+        };
+        let rows: Vec<Vec<String>> = self.growth.iter().map(row).collect();
+        let at = [first, last].map(|point| format!("at {}:", plain(&point.value)));
+        let [from, to] = &at;
+        let table = table(&["of this", from, to, "exponent:", "growth"], &rows);
+        match rows.is_empty() {
+            true => table,
+            false => format!("{table}The exponent is that of the part that grows.\n\n"),
+        }
     }
 }
 

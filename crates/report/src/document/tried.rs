@@ -44,7 +44,8 @@ impl Tried {
         }
         let mut text = format!(
             "## What was tried\n\nEach was applied alone to the script and run without a limit of memory. As it is: {} allocated, \
-             {} reserved. \"Time\" is that of a step beside the script as it is (modelled).\n\n",
+             {} reserved. \"Change\" is that of what is reserved; \"time\" is that of a step beside the script as it is \
+             (modelled).\n\n",
             bytes::text(self.allocated_bytes),
             bytes::text(self.reserved_bytes)
         );

@@ -24,6 +24,8 @@ pub struct Why {
     pub causes: Vec<Cause>,
     /// Sizes of the first cause's largest tensors, by the settings that move them.
     pub sizes: Vec<Traced>,
+    /// How the first cause grows with each setting, as it was measured: `batch_size`, `linear`.
+    pub growth: Vec<(String, String)>,
     /// What is often blamed and is not the cause.
     pub alibis: Vec<Alibi>,
     /// What shares are of; with the request that failed, if one ended the run.
@@ -80,7 +82,8 @@ impl Why {
         Some(Why {
             causes: some(at.findings),
             sizes: Vec::new(),
-            alibis: alibis(whole, peak.allocated),
+            growth: Vec::new(),
+            alibis: alibis(whole, at.findings, peak.allocated),
             allocated_bytes: at.bytes,
             reserved_bytes: at.reserved,
             unlimited: if is_of_request { some(whole.findings()) } else { Vec::new() },
@@ -96,10 +99,7 @@ impl Why {
                 plain(&first.title),
                 plain(&sentence(&first.explanation))
             );
-            if !first.scales.is_empty() {
-                text +=
-                    &format!("It grows with {}.\n\n", plain(first.scales.trim_end_matches('.')));
-            }
+            text += &self.grows(&first.scales);
         }
         text += &self.sizes();
         let whole =
@@ -128,6 +128,23 @@ impl Why {
             text += &table(&["suspect", "size:", "share:"], &rows);
         }
         text
+    }
+
+    /// What the cause grows with: as it was measured, where settings were varied.
+    fn grows(&self, scales: &str) -> String {
+        let measured: Vec<String> =
+            self.growth.iter().map(|(name, law)| format!("{law} with {}", code(name))).collect();
+        let stays = !self.growth.is_empty() && self.growth.iter().all(|(_, law)| law == "constant");
+        let mut text = match scales.trim_end_matches('.') {
+            "" => String::new(),
+            // What was measured stands beside it and would contradict it.
+            _ if stays => String::new(),
+            scales => format!("It grows with {}.", plain(scales)),
+        };
+        if !measured.is_empty() {
+            text += &format!(" Measured: {}.", measured.join(", "));
+        }
+        if text.is_empty() { text } else { format!("{}\n\n", text.trim_start()) }
     }
 
     /// The sizes and the settings that make them.
@@ -189,8 +206,8 @@ const HELD: [(&str, Category); 5] = [
     ("extra copies of the model (EMA, teacher)", Category::ModelCopies),
 ];
 
-/// The usual suspects with little of the peak, the largest first.
-fn alibis(run: &Run, allocated: u64) -> Vec<Alibi> {
+/// The usual suspects with little of the peak, the largest first; none that a cause is about.
+fn alibis(run: &Run, told: &[diagnose::Finding], allocated: u64) -> Vec<Alibi> {
     let Some(anatomy) = run.anatomy().filter(|anatomy| anatomy.has_names) else {
         return Vec::new();
     };
@@ -208,7 +225,11 @@ fn alibis(run: &Run, allocated: u64) -> Vec<Alibi> {
     });
     let is_small =
         |it: &Alibi| u128::from(it.bytes) * 100 < u128::from(allocated) * u128::from(ALIBI);
-    let mut all: Vec<Alibi> = others.chain(held.filter(is_small)).collect();
+    let is_blamed = |it: &Alibi| {
+        [told, run.findings()].iter().any(|all| diagnose::is_blamed(&it.name, all, allocated))
+    };
+    let mut all: Vec<Alibi> =
+        others.chain(held.filter(is_small)).filter(|it| !is_blamed(it)).collect();
     all.sort_by_key(|alibi| std::cmp::Reverse(alibi.bytes));
     all
 }

@@ -20,6 +20,8 @@ struct Report<'a> {
     baseline: Baseline<'a>,
     plans: Vec<Plan>,
     chosen: Option<usize>,
+    /// Where none is chosen: fits, but changes the training, which was not allowed.
+    proposed: Option<usize>,
     tightest_bytes: Option<u64>,
     not_applicable: Vec<Value>,
     causes: Vec<Value>,
@@ -93,6 +95,7 @@ pub fn json(fit: &Fit) -> String {
         },
         plans: answer.plans.iter().map(|plan| self::plan(fit, plan)).collect(),
         chosen: answer.chosen,
+        proposed: answer.proposed,
         tightest_bytes: answer
             .tightest
             .map(|index| answer.plans[index].peaks.reserved + fit.context_bytes),
@@ -152,6 +155,10 @@ fn lever(lever: &Lever) -> Value {
         Lever::Checkpoint(modules) => json!({"id": "checkpoint", "modules": modules}),
         Lever::Freeze(modules) => json!({"id": "freeze", "modules": modules}),
         Lever::Accumulate(parts) => json!({"id": "accumulate", "parts": parts}),
+        Lever::Own(own) => {
+            let (name, like, set) = (&own.name, &own.like, &own.shown);
+            json!({"id": "own-setting", "name": name, "like": like, "set": set, "parts": own.parts})
+        }
         Lever::Knob { name, value } => json!({"id": "knob", "name": name, "value": value}),
     }
 }

@@ -69,6 +69,9 @@ fn by_hand(plan: &Plan, knobs: &[Knob]) -> String {
 }
 
 fn of_lever(lever: &Lever, plan: &Plan) -> String {
+    if let Lever::Own(own) = lever {
+        return format!("{}\n", own.shown);
+    }
     let Some(fact) = plan.facts.iter().find(|fact| fact.lever == lever.id()) else {
         return String::new();
     };

@@ -22,6 +22,13 @@ const SHOWN: usize = 12;
 /// Causes that are listed.
 const CAUSES: usize = 4;
 
+/// Why smaller batches change more than rounding.
+const MEANS: &str = "the loss is a mean over targets that are not ignored: of smaller batches it is a mean of means, \
+                     which gives those with few targets as much weight as the others";
+
+/// Half precision, which most people would take.
+const HALF: [&str; 2] = [::fit::lever::AMP_BF16, ::fit::lever::AMP_FP16];
+
 /// Characters of a plan's name.
 const NAME: usize = 60;
 
@@ -41,6 +48,25 @@ pub fn terminal(fit: &Fit, reader: Reader) -> String {
             lines.section(PLAIN_LABEL, "patch", [seen]);
         }
         lines.section(PLAIN_LABEL, "cost", [format!("{}, {}", plan.label, cost(plan))]);
+        if plan.facts.iter().any(|fact| fact.means_of_means) {
+            lines.section(PLAIN_LABEL, "note", [MEANS]);
+        }
+    } else if let (false, Some(plan)) =
+        (answer.as_it_is.fits(), answer.proposed.map(|index| &answer.plans[index]))
+    {
+        let state = format!(
+            "weights, gradients and the optimizer's state take {} by themselves: no smaller batch helps",
+            bytes::text(answer.state)
+        );
+        lines.section(PLAIN_LABEL, "state", [state]);
+        let with = format!(
+            "{} with {} ({}); `--allow training` chooses among such plans",
+            needs(fit, plan.peaks.reserved),
+            name(plan),
+            plan.label
+        );
+        lines.section(PLAIN_LABEL, "propose", [with]);
+        lines.section(PLAIN_LABEL, "do", patch(fit, plan).lines());
     } else if let (false, Some(index)) = (answer.as_it_is.fits(), answer.tightest) {
         let plan = &answer.plans[index];
         let tightest = format!(
@@ -108,8 +134,13 @@ fn verdict(fit: &Fit, reader: Reader, lines: &mut Lines) {
             }
         }
         _ => {
-            let sentence =
-                format!("{memory} runs out of it; as it is, the run takes {base} without a limit");
+            let unless = match answer.proposed {
+                Some(_) => ", unless the training may change",
+                None => "",
+            };
+            let sentence = format!(
+                "{memory} runs out of it{unless}; as it is, the run takes {base} without a limit"
+            );
             (reader.bad, "NO PLAN FITS", sentence)
         }
     };
@@ -162,6 +193,7 @@ fn name(plan: &Plan) -> String {
         Lever::Accumulate(parts) => format!("accumulate ×{parts}"),
         Lever::Allocator(settings) => settings.clone(),
         Lever::Knob { name, value } => format!("{name}={value}"),
+        Lever::Own(own) => own.shown.clone(),
         Lever::Plain(id) => (*id).to_owned(),
     };
     let whole = plan.levers.iter().map(word).collect::<Vec<_>>().join(" + ");
@@ -192,6 +224,8 @@ fn table(fit: &Fit, lines: &mut Lines) {
     let mut others: Vec<&Plan> = plans.iter().filter(|plan| !plan.outcome.fits()).collect();
     others.sort_by_key(|plan| plan.peaks.reserved);
     shown.extend(others);
+    let all = shown.len();
+    let shown = one_of_each_kind(shown);
     for plan in shown.iter().take(SHOWN) {
         let needs = plan.peaks.reserved + fit.context_bytes;
         let room = fit.available_bytes();
@@ -212,7 +246,30 @@ fn table(fit: &Fit, lines: &mut Lines) {
             name(plan)
         ));
     }
-    if SHOWN < shown.len() {
-        lines.add(&format!("{:9}… {} more (see --json)", "", shown.len() - SHOWN));
+    let more = all - shown.len().min(SHOWN);
+    if more != 0 {
+        lines.add(&format!("{:9}… {more} more (see --json)", ""));
     }
+}
+
+/// The first of the plans that differ only in how much of a lever they take; half precision by itself is always there.
+fn one_of_each_kind(plans: Vec<&Plan>) -> Vec<&Plan> {
+    let kind = |plan: &Plan| {
+        let mut ids: Vec<String> = plan.levers.iter().map(|it| it.id().to_owned()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let mut kept: Vec<&Plan> = Vec::new();
+    for plan in plans {
+        if kept.iter().all(|other| kind(other) != kind(plan)) {
+            kept.push(plan);
+        }
+    }
+    let is_half =
+        |plan: &&Plan| matches!(plan.levers.as_slice(), [Lever::Plain(id)] if HALF.contains(id));
+    if let Some(at) = kept.iter().position(is_half).filter(|at| SHOWN <= *at) {
+        let half = kept.remove(at);
+        kept.insert(SHOWN - 1, half);
+    }
+    kept
 }

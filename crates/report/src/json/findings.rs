@@ -14,6 +14,8 @@ pub(crate) struct Finding<'a> {
     /// Whether no other finding counts them.
     counted: bool,
     explanation: &'a str,
+    /// Beneath the evidence in the short report: why no fused kernel was taken, or `16,384 = batch 128 × … (a guess …)`.
+    note: Option<&'a str>,
     scales: &'a str,
     evidence: Vec<Evidence<'a>>,
     remedies: Vec<Remedy<'a>>,
@@ -54,6 +56,7 @@ fn finding(finding: &diagnose::Finding) -> Finding<'_> {
         of: finding.of.name(),
         counted: finding.counted,
         explanation: &finding.explanation,
+        note: known(&finding.note),
         scales: &finding.scales,
         evidence: finding.evidence.iter().map(evidence).collect(),
         remedies: remedies

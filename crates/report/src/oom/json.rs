@@ -167,6 +167,7 @@ fn account(entry: &Entry) -> Value {
         "kind": account.kind.name(),
         "memory": account.memory.name(),
         "sure": account.sure,
+        "other_error": account.other_error,
         "rank": account.rank,
         "means": account.family.means,
         "why": why::why(entry),

@@ -10,13 +10,17 @@ use study::Sought;
 use super::{Entry, Texts, sentences, verdict, why};
 use crate::bytes;
 use crate::explain::operator;
-use crate::lines::Lines;
+use crate::lines::{LABEL_WIDTH, Lines};
 use crate::reader::Reader;
 use crate::sections::Section;
 use crate::sections::columns::{bar, begin, place, share};
 
-/// Columns of a row's name, and of its bar.
-const NAME: usize = 32;
+/// Columns of a row's name, at least and at most; of its share, of what stands between two; of its bar.
+const NAME: usize = 20;
+const LONGEST_NAME: usize = 40;
+const SHARE: usize = 5;
+const GAP: usize = 2;
+const SHORTEST_BAR: u64 = 8;
 const BAR: u64 = 32;
 
 /// Columns of an allocation in one row.
@@ -33,7 +37,7 @@ pub fn terminal(texts: &Texts, reader: Reader) -> String {
         sections.push(Section { label: "why", rows: sentences(why::why(entry)) });
         sections.push(Section {
             label: whose(entry.account.memory),
-            rows: ledger(&entry.balance.ledger),
+            rows: ledger(&entry.balance.ledger, reader),
         });
         sections.push(Section { label: "", rows: processes(texts) });
         let advice = entry.advice.iter().map(|advice| sentences::advice(advice, &entry.account));
@@ -47,7 +51,7 @@ pub fn terminal(texts: &Texts, reader: Reader) -> String {
     let claims = texts.claims.iter().map(|claim| claimed(claim, tried));
     sections.push(Section { label: "claim", rows: sentences(claims) });
     if let Some(reconciliation) = &texts.reconciliation {
-        sections.push(Section { label: "figures", rows: ledger(&reconciliation.ledger) });
+        sections.push(Section { label: "figures", rows: ledger(&reconciliation.ledger, reader) });
         sections.push(Section { label: "", rows: sentences(notes(reconciliation, texts)) });
     }
     sections.push(Section { label: "also", rows: others(texts) });
@@ -113,7 +117,8 @@ fn whose(memory: Memory) -> &'static str {
 }
 
 /// A total and its parts, each with its share; a part whose total is not known has none.
-fn ledger(rows: &Ledger) -> Vec<String> {
+fn ledger(rows: &Ledger, reader: Reader) -> Vec<String> {
+    let columns = Columns::of(rows, reader);
     let mut total = None;
     let mut lines = Vec::new();
     for row in rows {
@@ -121,7 +126,7 @@ fn ledger(rows: &Ledger) -> Vec<String> {
             total = Some(row.amount.middle()).filter(|bytes| *bytes != 0);
             lines.push(headed(row));
         } else {
-            lines.push(part(row, total));
+            lines.push(columns.part(row, total));
         }
     }
     lines
@@ -140,15 +145,42 @@ fn headed(row: &Row) -> String {
     }
 }
 
-fn part(row: &Row, total: Option<u64>) -> String {
-    let name = format!("{}{}", "  ".repeat(row.depth.into()), sentences::row(row.name));
-    let share = total.map_or(String::new(), |total| share(row.amount.middle(), total));
-    let bar = match total.filter(|_| row.depth == 1) {
-        Some(total) => bar(row.amount.middle(), total, BAR),
-        None => String::new(),
-    };
-    let size = sentences::amount(row.amount);
-    format!("{}{size:>20}  {share:>5}  {bar}{}", begin(&name, NAME + 2), known(row))
+/// How wide the columns of a ledger are: the bars take what names and sizes leave of a line.
+struct Columns {
+    name: usize,
+    size: usize,
+    share: usize,
+    bar: u64,
+}
+
+impl Columns {
+    fn of(rows: &Ledger, reader: Reader) -> Columns {
+        let widest = |width: fn(&Row) -> usize| rows.iter().map(width).max().unwrap_or(0);
+        let name = widest(|row| named(row).chars().count()).clamp(NAME, LONGEST_NAME) + 2;
+        let size = widest(|row| sentences::amount(row.amount).chars().count());
+        let said = widest(|row| known(row).chars().count());
+        let left = reader.columns.saturating_sub(LABEL_WIDTH + name + size + said);
+        let share = if GAP + SHARE <= left { SHARE } else { 0 };
+        let bar = left.saturating_sub(GAP + SHARE + GAP) as u64;
+        Columns { name, size, share, bar: if bar < SHORTEST_BAR { 0 } else { bar.min(BAR) } }
+    }
+
+    fn part(&self, row: &Row, total: Option<u64>) -> String {
+        let total = total.filter(|_| self.share != 0);
+        let share = total.map_or(String::new(), |total| share(row.amount.middle(), total));
+        let bar = match total.filter(|_| row.depth == 1 && self.bar != 0) {
+            Some(total) => bar(row.amount.middle(), total, self.bar),
+            None => String::new(),
+        };
+        let (name, size) = (begin(&named(row), self.name), sentences::amount(row.amount));
+        let (wide, narrow) = (self.size, self.share);
+        let line = format!("{name}{size:>wide$}  {share:>narrow$}  {bar}");
+        format!("{}{}", line.trim_end(), known(row))
+    }
+}
+
+fn named(row: &Row) -> String {
+    format!("{}{}", "  ".repeat(row.depth.into()), sentences::row(row.name))
 }
 
 /// Processes that the text lists.

@@ -24,6 +24,12 @@ pub(super) fn why(entry: &Entry) -> Vec<String> {
         rows.insert(0, tokens);
     }
     rows.extend(contexts(account));
+    rows.extend(account.other_error.map(|error| {
+        format!(
+            "the text also reports `{error}`: that is an error in a kernel, not a lack of memory, and calls after it \
+             fail because of it. Look for the first error of the text"
+        )
+    }));
     if balance.cause == Cause::RoomWasLeft {
         rows.push(
             "what else can refuse: a limit (a memory fraction, a MIG or container slice), a page file \

@@ -29,7 +29,8 @@ pub(super) fn causes(
     let shown = counted.into_iter().take(CAUSES).chain(remarks).take(CAUSES);
     let rows = shown.flat_map(|finding| {
         let proof = finding.evidence.first().map(|first| format!("    {}", short(first)));
-        std::iter::once(row(finding, whole)).chain(proof)
+        let note = (!finding.note.is_empty()).then(|| format!("    {}", finding.note));
+        std::iter::once(row(finding, whole)).chain(proof).chain(note)
     });
     rows.map(|row| begin(&row, columns).trim_end().to_owned()).collect()
 }
@@ -146,6 +147,9 @@ fn full(finding: &Finding, whole: (u64, u64)) -> Vec<String> {
     let mut rows = vec![row(finding, whole)];
     let mut say = |text: &str| rows.push(format!("{:INDENT$}{text}", ""));
     say(&finding.explanation);
+    if !finding.note.is_empty() && !finding.explanation.contains(&finding.note) {
+        say(&finding.note);
+    }
     say(&format!("grows with {}", finding.scales));
     finding.evidence.iter().for_each(|evidence| say(&proof(evidence)));
     for remedy in &finding.remedies {

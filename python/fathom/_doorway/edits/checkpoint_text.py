@@ -1,9 +1,14 @@
-"""Checkpoints of chosen modules as text: one statement behind the model, which names the modules as people would."""
+"""Checkpoints of chosen modules as text: one statement behind each model, which names the modules as people would."""
+
+import ast
+import sys
 
 import torch
 
+from ..file_owner import is_library
 from . import Blocked
 from .places import attributes_of, path_to, place_of
+from .source import source_of
 
 # A statement of more characters is spread over lines.
 WIDTH = 100
@@ -13,7 +18,48 @@ def write(edits, modules, paths):
     chosen = [modules[path] for path in paths if path in modules]
     if len(chosen) < len(paths) or not chosen:
         raise Blocked("", "not all of the modules are there")
-    root = root_of(chosen, modules)
+    for root, own in by_root(chosen, modules):
+        before = list(edits.all)
+        try:
+            of_root(edits, root, own)
+        except Blocked as why:
+            edits.all = before
+            of_classes(edits, own, chosen, modules, why)
+
+
+def of_classes(edits, own, chosen, modules, why):
+    """A decorator of the forward pass, where no variable holds a model, as behind a function that makes it: it acts on all
+    modules of a class."""
+    kinds = {type(module) for module in own}
+    others = [module for module in modules.values() if type(module) in kinds and not any(module is one for one in chosen)]
+    if others or any(is_updated(norm) for module in own for norm in module.modules()):
+        raise why
+    for kind in kinds:
+        source, forward = forward_of(kind, why)
+        margin = source.indentation(forward)
+        at = source.before(forward)
+        first = "@lambda forward: lambda *args, **kwargs: torch.utils.checkpoint.checkpoint("
+        lines = (first, "    forward, *args, use_reentrant=False, **kwargs", ")")
+        edits.note(source, at, at, "".join(margin + line + source.newline for line in lines))
+        source.imports(edits, "import torch.utils.checkpoint")
+
+
+def forward_of(kind, why):
+    """The statement of a class of the user's that defines its forward pass."""
+    path = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if path is None or is_library(path) or "forward" not in vars(kind):
+        raise why
+    source = source_of(path)
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
+            found = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "forward"]
+            if len(found) == 1:
+                return source, found[0]
+    raise why
+
+
+def of_root(edits, root, chosen):
+    """The statement for the modules of one model."""
     place = place_of(root)
     terms = terms_of(root, [path_of(root, module) for module in chosen], place.expression)
     lines = [f"for module in {', '.join(terms)}:" if 1 < len(terms) else f"for module in {listed(terms[0])}:"]
@@ -40,12 +86,14 @@ def is_updated(module):
     return is_norm and module.training and module.track_running_stats and module.momentum is not None
 
 
-def root_of(chosen, modules):
-    """The outermost module that contains all of them."""
-    around = [module for module in modules.values() if all(path_to(module, one) is not None for one in chosen)]
-    if not around:
-        raise Blocked("", "the modules belong to several models")
-    return max(around, key=lambda module: sum(1 for _ in module.modules()))
+def by_root(chosen, modules):
+    """(outermost module, those of the chosen that it contains): a GAN has two, a pair of networks that are refined has two."""
+    roots = sorted(modules.values(), key=lambda module: -sum(1 for _ in module.modules()))
+    groups = {}
+    for one in chosen:
+        root = next(module for module in roots if path_to(module, one) is not None)
+        groups.setdefault(id(root), (root, []))[1].append(one)
+    return groups.values()
 
 
 def path_of(root, module):

@@ -28,6 +28,7 @@ class Outcome:
         self.party = border.Party(f"the lever {lever} failed", ends=True, passes=torch.cuda.OutOfMemoryError)
         self.sites = []  # what was changed: paths of modules, classes of optimizers …
         self.meets_batch_norm = False  # whether a BatchNorm is where it acts: some levers then change more
+        self.means_of_means = False  # whether the loss is a mean over unequal numbers of targets, which parts weigh otherwise
         self.reason = None  # why nothing was, or why it must not count
         self.change = None  # what to write for this script, if not all that the lever may stand for
         self.framework = None  # whose argument it changed, if that is what it did
@@ -36,6 +37,7 @@ class Outcome:
         self.places = []  # file:line of the code that the change belongs to
         self.edits = Edits()  # the change as text
         self.words = []  # or as words behind the command
+        self.settings = []  # of the script's own, that may do what a lever does
 
     def took(self, site, place=None):
         """Here it acts; `place` is the file:line that a change of the code belongs to, else the running line."""
@@ -59,11 +61,13 @@ class Outcome:
             sites=self.sites,
             places=self.places,
             meets_batch_norm=self.meets_batch_norm,
+            means_of_means=self.means_of_means,
             change=self.change or module.CHANGE,
             batch=self.batch,
             edits=[contract.edit(**edit) for edit in self.edits.all],
             in_the_way=self.edits.blocked,
             words=self.words,
+            settings=self.settings,
         )
 
 
@@ -86,7 +90,7 @@ def install(requests, folder=None):
     """Applies `[{"lever": name, …}]`. Gives the function that undoes all and the list of outcomes' facts."""
     applied = []
     for request in requests:
-        module, outcome = load(request["lever"]), Outcome(request["lever"])
+        module, outcome = load(request["lever"]), Outcome(request.get("name", request["lever"]))
         inverse = outcome.party.contain("the beginning of a lever", module.apply, request, outcome)
         applied.append((module, outcome, inverse or (lambda: None)))
 

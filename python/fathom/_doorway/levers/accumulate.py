@@ -10,7 +10,7 @@ import types
 import torch
 
 from ..edits import passage, small_batches
-from . import batch_keys, frameworks
+from . import batch_keys, frameworks, means
 from .moments import at_first_call, at_optimizer, replace
 
 CHANGE = """(loss / parts).backward()
@@ -35,6 +35,7 @@ def apply(options, outcome):
         replace(outcome, torch.autograd, "backward", lambda inner: scaled(inner, parts, outcome)),
         at_optimizer(outcome, lambda optimizer: gate(optimizer, passes, outcome)),
         at_first_call(outcome, lambda modules, _: warn(modules, outcome)),
+        means.follow(outcome),
     ]
     return lambda: [inverse() for inverse in reversed(undo)]
 
@@ -102,6 +103,8 @@ def gate(optimizer, passes, outcome):
 
 def check(outcome):
     """A script that ends before its first step shows less than it would need."""
+    if outcome.means_of_means:
+        outcome.change = CHANGE + means.ADDED
     if outcome.indivisible and not outcome.sites:
         outcome.reason = f"a batch of {outcome.indivisible} cannot be divided into {outcome.parts} equal parts"
     elif outcome.framework and outcome.batch is None:

@@ -13,4 +13,4 @@ def apply(options, outcome):
     if kind is None:
         outcome.reason = "this torch has no Adafactor (2.5 and later have)"
         return lambda: None
-    return other_optimizer.apply(outcome, kind, kind([torch.zeros(1)]).defaults)
+    return other_optimizer.apply(outcome, kind, kind([torch.zeros(1)]).defaults, {"optim": "adafactor"})

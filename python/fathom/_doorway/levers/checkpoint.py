@@ -15,8 +15,10 @@ from .moments import at_first_call
 
 CHANGE = """from torch.utils.checkpoint import checkpoint
 # for each module named here, where it is called:
-y = checkpoint(module, x, use_reentrant=False)
-# each BatchNorm inside of them: norm.momentum = 1 - (1 - norm.momentum) ** 0.5, for it sees each batch twice"""
+y = checkpoint(module, x, use_reentrant=False)"""
+OF_NORMS = (
+    "# each BatchNorm inside of them: norm.momentum = 1 - (1 - norm.momentum) ** 0.5, for it sees each batch twice"
+)
 ABSENT = "none of the named modules was called with gradients"
 
 
@@ -38,6 +40,8 @@ def apply(options, outcome):
             changes.note(norm, lambda norm, momentum=momentum: setattr(norm, "momentum", momentum))
             norm.momentum = 1 - (1 - momentum) ** 0.5
             outcome.meets_batch_norm = True
+        if norms:
+            outcome.change = f"{CHANGE}\n{OF_NORMS}"
 
     return at_first_call(outcome, act)
 

@@ -1,14 +1,21 @@
 """What levers share that put another optimizer in the place of the script's own."""
 
 from ..edits.calls import with_function
+from . import frameworks
 from .moments import at_optimizer
 
 
-def apply(outcome, kind, defaults):
-    """Optimizers of a class that keeps two moments become `kind`; their learning rate and weight decay stay."""
+def apply(outcome, kind, defaults, of_trainer=None):
+    """Optimizers of a class that keeps two moments become `kind`; their learning rate and weight decay stay. Where
+    transformers' Trainer makes it, `of_trainer` are the arguments that say so."""
+
+    def of_transformers(get):
+        return of_trainer if str(getattr(get("optim"), "value", get("optim"))).startswith("adamw_torch") else None
 
     def act(optimizer):
         name = type(optimizer).__name__
+        if outcome.framework:
+            return
         if type(optimizer) is kind:
             outcome.reason = f"the optimizer is {name} already"
             return
@@ -25,4 +32,5 @@ def apply(outcome, kind, defaults):
         optimizer.defaults = {**defaults, "lr": optimizer.defaults.get("lr")}
         outcome.took(f"{name} → {kind.__name__}")
 
-    return at_optimizer(outcome, act)
+    undo = [frameworks.arguments(outcome, {"transformers": of_transformers}), at_optimizer(outcome, act)]
+    return lambda: [inverse() for inverse in reversed(undo)]

@@ -132,7 +132,7 @@ class Compiled:
             return None
         node = main(found, operators, is_backward)
         others = [operator for operator in operators if operator != node.operator]
-        text = node.operator + (f" (fused with {', '.join(others)})" if others else "")
+        text = node.operator + (f" (a guess: fused with {', '.join(others)})" if others else "")
         number = self.number(module, node)
         return number, "" if is_backward else text, text if is_backward else "", node.frames, form
 

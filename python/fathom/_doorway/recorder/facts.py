@@ -183,23 +183,33 @@ class Facts:
 
     # -- the model --------------------------------------------------------------------------------------
 
-    def look(self):
-        """What modules are now; says nothing if they are gone."""
-        frozen, switched, is_there = {}, {}, False
+    def look(self, optimized):
+        """What modules are now; says nothing if they are gone. `optimized` are parameters that optimizers have."""
+        frozen, untrained, switched, is_there = {}, {}, {}, False
+        optimized = self.owned(optimized)
         for reference, number in list(self.modules.known.values()):
             module = reference and reference()
             if module is None or number not in self.asked:  # a copy of the model that nobody calls
                 continue
             is_there = True
             frozen.update(dict.fromkeys(map(self.path, self.frozen_in(module))))
+            untrained.update(dict.fromkeys(map(self.path, self.untrained_in(module, optimized))))
+            self.sizes_of(module)
             if any(value is True and SWITCH.fullmatch(name) for name, value in vars(module).items()):
                 switched[self.modules.paths[number]] = None
         frozen.pop(None, None)
+        untrained.pop(None, None)
         if is_there:
-            for kind, values in (("frozen", frozen), ("checkpointing", switched)):
+            for kind, values in (("frozen", frozen), ("untrained", untrained), ("checkpointing", switched)):
                 self.of_kind[kind] = dict(list(values.items())[:MOST])
         if torch.backends.cudnn.benchmark:
             self.add("cudnn_benchmark", "on")
+
+    def sizes_of(self, module):
+        """Whole numbers that a module has as attributes: a size with the same number may be a multiple of it."""
+        for name, value in vars(module).items():
+            if type(value) is int and value > 1 and not name.startswith("_"):
+                self.add("size", f"{name}={value}")
 
     def gradients_of(self, optimizer):
         """A GAN switches its networks off in turn: who ever had a gradient at a step is not frozen."""
@@ -213,6 +223,19 @@ class Facts:
         """A module whose parameters are all frozen, with all in it: an activation function between frozen layers too."""
         parameters = list(module.parameters())
         return module.modules() if parameters and not any(map(self.is_trained, parameters)) else ()
+
+    def owned(self, optimized):
+        """Their ids, if modules have them all: of flat parameters, or wide copies of short ones, no module knows."""
+        modules = [reference and reference() for reference, _ in list(self.modules.known.values())]
+        here = {id(parameter) for module in modules if module is not None for parameter in module._parameters.values()}
+        wanted = {id(parameter) for parameter in optimized if parameter.is_cuda}
+        return wanted if wanted <= here else set()
+
+    def untrained_in(self, module, optimized):
+        """A module that autograd follows for parameters which no optimizer has, with all in it."""
+        parameters = list(module.parameters()) if optimized else ()
+        is_idle = any(p.requires_grad for p in parameters) and not any(id(p) in optimized for p in parameters)
+        return module.modules() if is_idle else ()
 
     def path(self, module):
         entry = self.modules.known.get(id(module))

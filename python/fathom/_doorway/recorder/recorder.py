@@ -159,7 +159,7 @@ class Recorder:
             self.note_unused(optimizer)
             self.parameters = self.names.counts()
         if is_early:
-            self.facts.look()
+            self.facts.look(self.watch.optimizers.parameters())
         self.note_taker.forget_outputs()
         self.drain()  # first: it tells which names are of allocations that are gone
         if is_early or self.note_taker.unnamed() > UNNAMED * allocated():
@@ -171,7 +171,7 @@ class Recorder:
     def end_round(self, is_early):
         """The same where no optimizer steps."""
         if is_early:
-            self.facts.look()
+            self.facts.look(self.watch.optimizers.parameters())
             self.count_parameters()
         self.note_taker.forget_outputs()
         self.drain()
@@ -197,7 +197,7 @@ class Recorder:
     @guarded
     def end_last_step(self):
         """What still holds a graph is named while the script's variables are there."""
-        self.facts.look()
+        self.facts.look(self.watch.optimizers.parameters())
         self.backward.note_living(with_holders=True)
         self.note_everything(with_copies=True)
 
@@ -209,7 +209,7 @@ class Recorder:
         self.backward.note_living(with_holders=False)
         self.note_everything(with_copies=True)
         self.drain()
-        self.facts.look()
+        self.facts.look(self.watch.optimizers.parameters())
         self.note_taker.about(as_json({"facts": self.facts.table()}))
 
     def note_everything(self, with_copies):

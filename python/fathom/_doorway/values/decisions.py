@@ -14,7 +14,7 @@ import torch
 from ... import contract
 from ..file_owner import is_library, is_ours
 from ..guard import undisturbed
-from . import evaluate
+from . import asserted, evaluate
 from .inverses import Inverses
 from .stand_ins import LARGE, Origin, only_writes, ordinary, stood_in
 
@@ -94,6 +94,9 @@ class Decisions:
         Or what the user says of this line. `bounds`: the least and the most that its whole numbers can be."""
         user = places(sys._getframe(1))[0]
         number, most = self.given_at(user), self.tries_most(user)
+        holds = self.as_asserted(tensor, func, number)
+        if holds is not None:
+            return holds
         bounds = bounds or self.bounds(tensor)
         # Of several numbers nobody knows which are the most together.
         is_bounded = bounds is not None and tensor.numel() == 1 and 0 <= bounds[0]
@@ -106,6 +109,12 @@ class Decisions:
             if is_decided and is_whole_mask(tensor):
                 self.ledger.set(tensor, assumed)  # its count, and what it is combined with, go with what it keeps
             return assumed
+
+    def as_asserted(self, tensor, func, number):
+        """The truth with which an assertion of the script's holds; `None` if nothing is asserted."""
+        truth = asserted.wanted(sys._getframe(2)) if func is T.__bool__ and number is None else None
+        with aside():
+            return None if truth is None else torch.full(tensor.shape, truth, dtype=tensor.dtype, device="cpu")
 
     def bounds(self, tensor):
         """The least and the most that whole numbers on the card can be, if that is known."""
@@ -149,6 +158,9 @@ class Decisions:
         user, library = places(sys._getframe(1))
         number = self.given_at(user)
         is_truth = tensor.dtype is torch.bool
+        holds = self.as_asserted(tensor, func, number)
+        if holds is not None:
+            return holds
         assumed = "given" if number is not None else "either" if is_truth else "one"
         self.go_by((name_of(func), how or self.why(tensor), user, library), assumed)
         with aside():

@@ -68,11 +68,15 @@ ON_CPU |= {
 }
 
 
+def not_inferring():
+    return torch._C._InferenceMode(False)
+
+
 def call(function, args, kwargs, autocast_dtype, seed):
     """The same function of the same values."""
     function = ON_CPU.get(function, function)
     kwargs = {name: value for name, value in kwargs.items() if name not in ("pin_memory", "non_blocking", "generator")}
-    with torch._C.DisableTorchFunction(), torch.no_grad(), torch.inference_mode(False), made_on_host():
+    with torch._C.DisableTorchFunction(), torch.no_grad(), made_on_host():
         if seed is None:
             return _cast(function, args, kwargs, autocast_dtype)
         state = torch.get_rng_state()  # the user's own random numbers are not used up

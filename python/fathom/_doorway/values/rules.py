@@ -6,6 +6,7 @@ arguments, or one on the host that holds what is not known.
 
 import torch
 
+from ..guard import undisturbed
 from .by_cpu import made_by_cpu
 from .stand_ins import StandIn, exact, whole
 from .tokens import as_tokens
@@ -194,10 +195,13 @@ def answer_backward(values, node, counts):
 
     def before(_):
         for number in counts * 2:
-            values.ledger.answer(number, 1)
+            values.ledger.answer(number, 1, is_now=True)
 
-    def after(*_):
-        values.ledger.answer(0, 0)
+    def after(gradients, _):
+        values.ledger.answer(0, 0, is_now=True)
+        for gradient in gradients:
+            if gradient is not None and gradient.grad_fn is not None:
+                answer_backward(values, gradient.grad_fn, counts)  # gradients of gradients
 
     node.register_prehook(before)
     node.register_hook(after)
@@ -233,6 +237,33 @@ def inverted(values, func, args, kwargs):
     if are_masks and result.is_cuda:
         values.inverses.add(result, of=x)
     return result
+
+
+def masked_scatter(values, func, args, kwargs):
+    """Its backward pass picks where the mask is true."""
+    result = values.note(func, args, kwargs)
+    if isinstance(result, T) and result.grad_fn is not None:
+        mask = args[1] if len(args) > 1 else kwargs["mask"]
+        answer_backward(values, result.grad_fn, [int(values.to_cpu(mask, func).expand(result.shape).count_nonzero())])
+    return result
+
+
+def flattened(values, func, args, kwargs):
+    """Weights of a recurrent layer are put one behind the other, where cuDNN wants them, and hold what they held."""
+    with undisturbed():
+        before = [weight.detach() for weight in args[0]]
+    result = values.run(func, args, kwargs)
+    with undisturbed():
+        places = [weight.storage_offset() for weight in args[0]]
+        values.ledger.set_made(result, joined, before, places, result.numel())
+    return result
+
+
+def joined(tensors, places, count):
+    found = torch.zeros(count, dtype=tensors[0].dtype)
+    for tensor, place in zip(tensors, places):
+        found[place : place + tensor.numel()] = tensor.flatten()
+    return found
 
 
 def where(values, func, args, kwargs):
@@ -384,6 +415,8 @@ def _table():
     add(counted, *both("bincount"))
     add(indexed, T.__getitem__, T.__setitem__)
     add(masked_select, *both("masked_select"))
+    add(masked_scatter, *both("masked_scatter"), T.masked_scatter_)
+    add(flattened, getattr(torch, "_cudnn_rnn_flatten_weight", None))
     for name in ("logical_not", "bitwise_not", "__invert__"):
         add(inverted, *both(name))
     add(where, torch.where)

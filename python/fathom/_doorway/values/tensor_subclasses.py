@@ -1,16 +1,22 @@
-"""Classes of PyTorch's own that are made of ordinary tensors: their code calls functions on these, which are noted.
+"""Classes of tensors. Most leave functions as they are: such a tensor is an ordinary one with another name.
 
-A mode is not on while a function of its runs, and so does not see what such a class does in there: here it is put on
-again. Jagged tensors are one; what they do is done by Python code.
+The code of others calls functions on ordinary tensors, which are noted. A mode is not on while a function of its runs, and
+so does not see what such a class does in there: here it is put on again. Jagged tensors are one, torchvision's boxes another.
 """
 
 import functools
+from inspect import getattr_static
 
 import torch
 
 from .. import border, functions
 from ..border import DOORWAY
+from ..functions import PLAIN
 from ..import_hooks import when_imported
+from ..storages import has_own_memory
+
+# What classes have that leave functions as they are, as parameters do.
+DISABLED = torch._C._disabled_torch_function_impl
 
 NESTED = "torch.nested._internal.nested_tensor"
 
@@ -28,6 +34,28 @@ def follow(owner):
     for name in ("__torch_function__", "__torch_dispatch__"):
         border.exchange(owner, name, classmethod(_seen(vars(owner)[name].__func__)))
     functions.install().ledger.follow(owner)
+
+
+def meet(owner):
+    """A class of tensors is seen for the first time."""
+    if owner in PLAIN or not has_own_memory(owner):
+        return
+    function = getattr_static(owner, "__torch_function__")
+    ledger = functions.install().ledger
+    if function is DISABLED or function is vars(torch.Tensor)["__torch_function__"]:
+        ledger.set_plain_below(owner, True)
+    elif isinstance(function, classmethod):
+        if function.__func__ not in _ours:
+            definer = next(each for each in owner.__mro__ if "__torch_function__" in vars(each))
+            ours = _seen(function.__func__)
+            _ours.add(ours)
+            border.exchange(definer, "__torch_function__", classmethod(ours))
+        ledger.set_plain_below(owner, False)
+        ledger.follow(owner)
+
+
+# Functions that were put into classes.
+_ours = set()
 
 
 def _seen(theirs):

@@ -21,6 +21,7 @@ from ..card_memory import allocated
 from ..guard import undisturbed
 from ..import_hooks import when_imported
 from . import evaluate, nested_rules, rules, several_cards, tensor_subclasses
+from .closures import around, with_closure
 from .decisions import Decisions, aside
 from .generation import Generation
 from .stand_ins import allow_in_checkpoints, in_yaml
@@ -249,9 +250,15 @@ class Values(Decisions):
             gradients = (p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None)
             some = next(gradients, None)
             is_known = some is not None and some.is_cuda and not self.ledger.is_unknown(some)
-            if not is_known:
+            if some is not None and not is_known:
                 self.ledger.set_modelled([p for group in optimizer.param_groups for p in group["params"]])
         self.ledger.set_quiet(not is_known)
+
+    def follow_closure(self, optimizer, args, kwargs):
+        """What computes the loss inside of a step is noted like all else, and gradients come of it."""
+        leaves = functions.VALUES.callback(lambda: self.ledger.set_quiet(False), "the beginning of a closure")
+        returns = functions.VALUES.callback(lambda: self.begin_step(optimizer), "the end of a closure")
+        return with_closure(args, kwargs, lambda closure: around(closure, leaves, returns))
 
     def end_step(self):
         self.ledger.set_quiet(False)

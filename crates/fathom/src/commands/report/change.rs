@@ -1,9 +1,11 @@
 //! A change as a text: of a config file, of the command, or of the code.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use anatomy::Peaks;
-use fit::plan::Plan;
+use fit::patch::{Changed, Patch};
+use fit::plan::{Plan, Written};
 use fit::{Lever, Setting};
 use report::document::{Change, Edit, Sizes};
 
@@ -11,8 +13,11 @@ use super::lab::Lab;
 use crate::configs;
 use crate::shell;
 
-/// Lines around a change.
-const AROUND: usize = 3;
+/// How a change was measured.
+const IN_A_COPY: &str =
+    "Measured with exactly this change: it was applied to a copy, and the copy was run.";
+const INSIDE: &str =
+    "Measured with this change applied by Fathom inside the process, the code as it is.";
 
 /// `checkpoint + amp-bf16`, `batch_size 32`
 pub(super) fn name(levers: &[Lever]) -> String {
@@ -20,6 +25,7 @@ pub(super) fn name(levers: &[Lever]) -> String {
         Lever::Knob { name, value } => format!("{name} {value}"),
         Lever::Freeze(modules) => format!("freeze {}", modules.join(", ")),
         Lever::Accumulate(parts) => format!("accumulate in {parts} parts"),
+        Lever::Own(own) => own.shown.clone(),
         other => other.id().to_owned(),
     };
     levers.iter().map(one).collect::<Vec<_>>().join(" + ")
@@ -27,96 +33,107 @@ pub(super) fn name(levers: &[Lever]) -> String {
 
 /// The plan with its text, and the peaks that were measured with it.
 pub(super) fn of(lab: &Lab, plan: &Plan, before: &Peaks) -> Change {
-    let of_script: Vec<&Lever> =
-        plan.levers.iter().filter(|lever| matches!(lever, Lever::Knob { .. })).collect();
-    let settings = of_script.iter().filter_map(|lever| match lever {
-        Lever::Knob { name, value } => edit(lab, name, value),
-        _ => None,
-    });
-    let of_settings: Vec<String> = settings.map(|edit| edit.text).collect();
-    let in_code = plan.levers.len() != of_script.len();
-    let (edit, applied) = match in_code {
-        true => (
-            Edit { language: "diff", text: lab.patch(plan) },
-            "Measured with this change applied by Fathom inside the process, the code as it is.",
-        ),
-        false => (
-            Edit { language: "diff", text: of_settings.join("\n") },
-            "Measured with exactly this change, in a copy of the file.",
-        ),
+    let (edit, applied, in_the_way) = match &plan.written {
+        Some(Written::Patch { patch, .. }) => {
+            (of_patch(lab, &plan.levers, patch), IN_A_COPY, Vec::new())
+        }
+        written => match only_settings(lab, &plan.levers) {
+            Some(edit) => (edit, IN_A_COPY, Vec::new()),
+            None => (by_hand(lab, plan), INSIDE, why_not(written.as_ref())),
+        },
     };
     Change {
         what: name(&plan.levers),
         results: plan.label.name().to_owned(),
         edit,
+        in_the_way,
         applied: applied.to_owned(),
         before: Sizes::of(before),
         after: Sizes::of(&plan.peaks),
     }
 }
 
-/// A setting at another value as a diff of its file, or as the command to type.
-pub(super) fn edit(lab: &Lab, name: &str, value: &str) -> Option<Edit> {
-    let knob = lab.fitting.knobs.iter().find(|knob| knob.name == *name)?;
-    let mut setting: Setting = lab.fitting.runner.as_given();
-    let before = setting.words.clone();
-    knob.set(value, &mut setting).ok()?;
-    let mut text = String::new();
-    for change in &setting.files {
-        let old = fs::read_to_string(&change.path).ok()?;
-        let new = configs::changed(&old, change).ok()?;
-        text += &unified(&change.path, &old, &new);
-    }
-    if setting.words != before || !setting.environment.is_empty() {
-        let variables = setting.environment.iter().map(|(name, value)| format!("{name}={value}"));
-        let words: Vec<String> = variables.chain(setting.words.iter().cloned()).collect();
-        text += &format!(
-            "-{}\n+{}\n",
-            shell::line(before.iter().map(String::as_str)),
-            shell::line(words.iter().map(String::as_str))
-        );
-    }
-    (!text.is_empty()).then_some(Edit { language: "diff", text })
+/// Settings at other values, as a diff of their files and as the command to type; `None` if nothing is written.
+pub(super) fn of_settings(lab: &Lab, values: &[(&str, &str)]) -> Option<Edit> {
+    let setting = turned(lab, values)?;
+    let edit = written(lab, &setting, Patch { files: files(&setting)?, ..Patch::default() });
+    (!(edit.text.is_empty() && edit.command.is_empty())).then_some(edit)
 }
 
-/// One place that differs, as a unified diff that `patch` and `git apply` take.
-fn unified(path: &str, old: &str, new: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let most = old.len().min(new.len()) - same;
-    let tail =
-        old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
-    let (first, after) = (same.saturating_sub(AROUND), tail.min(AROUND));
-    let rows = |lines: &[&str], sign: char| {
-        lines.iter().map(|line| format!("{sign}{line}\n")).collect::<String>()
+fn only_settings(lab: &Lab, levers: &[Lever]) -> Option<Edit> {
+    let values = values(levers);
+    (values.len() == levers.len()).then(|| of_settings(lab, &values)).flatten()
+}
+
+fn values(levers: &[Lever]) -> Vec<(&str, &str)> {
+    let value = |lever| match lever {
+        &Lever::Knob { ref name, ref value } => Some((name.as_str(), value.as_str())),
+        _ => None,
     };
-    let (old_end, new_end) = (old.len() - tail, new.len() - tail);
-    let counts = [old_end + after - first, new_end + after - first];
-    format!(
-        "--- a/{path}\n+++ b/{path}\n@@ -{0},{1} +{0},{2} @@\n{3}{4}{5}{6}",
-        first + 1,
-        counts[0],
-        counts[1],
-        rows(&old[first..same], ' '),
-        rows(&old[same..old_end], '-'),
-        rows(&new[same..new_end], '+'),
-        rows(&old[old_end..old_end + after], ' ')
-    )
+    levers.iter().filter_map(value).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The diff of a plan, with its settings.
+fn of_patch(lab: &Lab, levers: &[Lever], patch: &Patch) -> Edit {
+    let mut setting = turned(lab, &values(levers)).unwrap_or_else(|| lab.fitting.runner.as_given());
+    setting.words.extend(patch.words.clone());
+    setting.environment.extend(patch.environment.clone());
+    let of_settings = files(&setting).unwrap_or_default();
+    let all = of_settings.into_iter().chain(patch.files.iter().cloned()).collect();
+    written(lab, &setting, Patch { files: all, ..patch.clone() })
+}
 
-    #[test]
-    fn a_diff_has_what_changes_and_three_lines_around() {
-        let old = "a\nb\nc\nd\ne: 1\nf\n";
-        let diff = unified("x.yaml", old, &old.replace("e: 1", "e: 2"));
-        assert_eq!(
-            diff,
-            "--- a/x.yaml\n+++ b/x.yaml\n@@ -2,5 +2,5 @@\n b\n c\n d\n-e: 1\n+e: 2\n f\n"
-        );
-        let added = unified("x.yaml", "a\n", "a\nb: 1\n");
-        assert_eq!(added, "--- a/x.yaml\n+++ b/x.yaml\n@@ -1,1 +1,2 @@\n a\n+b: 1\n");
+/// The command with settings at these values.
+fn turned(lab: &Lab, values: &[(&str, &str)]) -> Option<Setting> {
+    let mut setting = lab.fitting.runner.as_given();
+    for (name, value) in values {
+        let knob = lab.fitting.knobs.iter().find(|knob| knob.name == *name)?;
+        knob.set(value, &mut setting).ok()?;
+    }
+    Some(setting)
+}
+
+/// Config files before and after.
+fn files(setting: &Setting) -> Option<Vec<Changed>> {
+    let mut files: BTreeMap<&str, Changed> = BTreeMap::new();
+    for change in &setting.files {
+        if !files.contains_key(change.path.as_str()) {
+            let before = fs::read_to_string(&change.path).ok()?;
+            let (file, name, after) = (change.path.clone(), change.path.clone(), before.clone());
+            files.insert(&change.path, Changed { file, name, before, after });
+        }
+        let of_file = files.get_mut(change.path.as_str())?;
+        of_file.after = configs::changed(&of_file.after, change).ok()?;
+    }
+    Some(files.into_values().collect())
+}
+
+/// The diff, and the command where it is another one.
+fn written(lab: &Lab, setting: &Setting, patch: Patch) -> Edit {
+    let before = lab.fitting.runner.as_given();
+    let is_same = setting.words == before.words && setting.environment == before.environment;
+    let variables = setting.environment.iter().map(|(name, value)| format!("{name}={value}"));
+    let words: Vec<String> = variables.chain(setting.words.iter().cloned()).collect();
+    Edit {
+        language: "diff",
+        text: patch.diff(),
+        folder: patch.folder.clone().unwrap_or_default(),
+        command: match is_same {
+            true => String::new(),
+            false => shell::line(words.iter().map(String::as_str)),
+        },
+    }
+}
+
+/// What to write, where no patch could be made of it.
+fn by_hand(lab: &Lab, plan: &Plan) -> Edit {
+    let plan = Plan { written: None, ..plan.clone() };
+    Edit { language: "text", text: lab.patch(&plan), ..Edit::default() }
+}
+
+fn why_not(written: Option<&Written>) -> Vec<String> {
+    match written {
+        Some(Written::InTheWay(why)) => why.clone(),
+        _ => Vec::new(),
     }
 }

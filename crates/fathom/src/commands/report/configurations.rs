@@ -13,7 +13,8 @@ use report::sweep::SweptCard;
 use super::change;
 use super::knobs::Found;
 use super::lab::Lab;
-use crate::cli::{CardArguments, ReportArguments};
+use crate::cli::ReportArguments;
+use crate::commands::fit::{precision, usual_headroom};
 use crate::commands::sweep::questions;
 use crate::progress::Progress;
 use crate::runner::OnPhantom;
@@ -25,33 +26,6 @@ const BEYOND: i64 = 4;
 
 /// Settings that are searched for the largest value that fits.
 const SEARCHED: usize = 2;
-
-/// `--gpu` with `--memory`: the first is the one that the answer is about.
-pub(super) fn cards(arguments: &ReportArguments) -> Result<Vec<Card>> {
-    let ReportArguments { gpu, memory, used, .. } = arguments;
-    let said: Vec<(Option<String>, Option<String>)> = match (gpu.as_slice(), memory.as_slice()) {
-        (names, []) => names.iter().map(|name| (Some(name.clone()), None)).collect(),
-        ([], sizes) => sizes.iter().map(|size| (None, Some(size.clone()))).collect(),
-        ([name], sizes) => {
-            sizes.iter().map(|size| (Some(name.clone()), Some(size.clone()))).collect()
-        }
-        _ => {
-            return Err(crate::error::Hinted::error(
-                "several GPUs and several memories",
-                "name one GPU with its memories, or several GPUs: `--gpu rtx3090,t4`",
-            ));
-        }
-    };
-    let mut cards = Vec::new();
-    for (gpu, memory) in said {
-        let trimmed = |text: Option<String>| text.map(|text| text.trim().to_owned());
-        let meant =
-            CardArguments { gpu: trimmed(gpu), memory: trimmed(memory), used: used.clone() }
-                .meant()?;
-        cards.extend(meant.map(|meant| meant.card));
-    }
-    Ok(cards)
-}
 
 /// What fits each card; for one card only what would fit if it does not.
 pub(super) fn add(
@@ -118,7 +92,7 @@ fn shown(card: &Card) -> String {
 fn searched(document: &Document, found: &[Found]) -> Vec<Found> {
     let scaling = document.scaling.iter().flat_map(|scaling| &scaling.knobs);
     let of = |knob: &report::document::Knob| {
-        let grows = knob.growth.first().is_some_and(|row| 0.0 < row.exponent);
+        let grows = knob.growth.first().is_some_and(|row| row.from_bytes < row.to_bytes);
         found.iter().find(|it| {
             it.knob.name == knob.name && it.wanted.is_empty() && it.number().is_some() && grows
         })
@@ -133,14 +107,20 @@ fn setting(lab: &Lab, found: &Found, value: &str, peaks: &anatomy::Peaks) -> Set
         results: Label::ChangesTraining.name().to_owned(),
         allocated_bytes: peaks.allocated,
         device_bytes: peaks.device,
-        edit: change::edit(lab, &found.knob.name, value),
+        edit: change::of_settings(lab, &[(found.knob.name.as_str(), value)]),
     }
 }
 
 /// What makes it fit without another setting.
 fn plan(lab: &mut Lab, card: &Card, target: &Target) -> Result<Option<Setting>> {
-    let wish =
-        Wish { card: target.clone(), allow_training: false, knobs: Vec::new(), ..lab.wish.clone() };
+    let wish = Wish {
+        card: target.clone(),
+        allow_training: false,
+        knobs: Vec::new(),
+        headroom: usual_headroom(card),
+        precision: precision(card),
+        ..lab.wish.clone()
+    };
     let before = std::mem::replace(&mut lab.fitting.card, card.clone());
     let answer = search(&mut lab.fitting, &wish);
     lab.fitting.card = before;

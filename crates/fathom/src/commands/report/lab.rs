@@ -13,7 +13,7 @@ use study::{Run, Source};
 
 use super::knobs::Found;
 use crate::cli::ReportArguments;
-use crate::commands::fit::precision;
+use crate::commands::fit::{precision, usual_headroom};
 use crate::commands::sweep::questions;
 use crate::fitting::Fitting;
 use crate::progress::Progress;
@@ -75,7 +75,7 @@ impl Lab {
             only: Vec::new(),
             allow_training: true,
             knobs: Vec::new(),
-            headroom: 0,
+            headroom: usual_headroom(&card),
             precision: precision(&card),
         };
         let is_switch = |found: &&Found| found.wanted.is_empty() && found.flipped().is_some();

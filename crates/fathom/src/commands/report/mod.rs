@@ -6,10 +6,12 @@
 mod change;
 mod configurations;
 mod files;
+mod growth;
 mod knobs;
 mod lab;
 mod remedies;
 mod scaling;
+mod sizes;
 mod subject;
 
 use std::time::Instant;
@@ -32,7 +34,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<u8> {
     let files = Files::check(arguments)?;
     // What the script prints is not the answer.
     screen::keep_for_answer()?;
-    let cards = configurations::cards(arguments)?;
+    let (cards, understood) = arguments.cards.meant()?;
     let other = arguments.compare.as_deref().map(words).transpose()?;
     let found = knobs::find(arguments, knobs::asked(arguments)?)?;
     let quiet = arguments.trial.quiet;
@@ -44,6 +46,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<u8> {
     say("the run as it is");
     let mut subject = Subject::measure(&arguments.trial.command, arguments, cards.first())?;
     let mut document = of_subject(arguments, &subject);
+    document.known.notes.extend(understood);
     if is_open(&subject)
         && let Err(error) =
             fill(&mut document, &mut subject, arguments, (&cards, &found, other), &say)

@@ -1,7 +1,7 @@
 //! What each remedy brings, alone; and the one change, applied and run.
 
 use anyhow::Result;
-use fit::plan::{Answer, Plan, search, survey};
+use fit::plan::{Answer, Bench, Plan, Written, search, survey};
 use fit::{Label, Lever};
 use report::document::{Document, Gain, Remedy, Tried};
 use study::Verdict;
@@ -18,6 +18,9 @@ const WORTH: f64 = 0.05;
 
 /// A change that brings so much is preferred to a stronger one that changes more.
 const MUCH: f64 = 0.15;
+
+/// Plans that are written at the most, until one is a patch.
+const WRITTEN: usize = 3;
 
 /// Time of a step beyond which a cheaper change is preferred.
 const SLOW: f64 = 1.6;
@@ -40,6 +43,7 @@ pub(super) fn add(document: &mut Document, subject: &Subject, lab: &mut Lab) -> 
     tried.remedies.extend(switches(lab)?);
     tried.remedies.sort_by_key(|remedy| remedy.reserved_bytes);
     document.tried = Some(tried);
+    document.known.has_modelled_time();
     choose(document, subject, lab, answer)
 }
 
@@ -106,17 +110,20 @@ fn choose(document: &mut Document, subject: &Subject, lab: &mut Lab, answer: Ans
                 ..lab.wish.clone()
             };
             let searched = search(&mut lab.fitting, &wish)?;
-            searched.chosen.map(|at| (searched.plans[at].clone(), searched.baseline))
+            searched.chosen.map(|at| (searched.plans[at].clone(), searched.baseline.peaks))
         }
         false => None,
     };
-    let (plan, baseline) = match found {
-        Some((plan, baseline)) => (Some(plan), baseline),
-        None => (best(&answer).cloned(), answer.baseline.clone()),
+    let (plan, before) = match found {
+        Some((plan, before)) => (Some(plan), before),
+        None => {
+            let before = subject.peaks().filter(|_| !is_short);
+            (written(lab, &answer)?, before.unwrap_or(answer.baseline.peaks))
+        }
     };
     let Some(plan) = plan else { return Ok(()) };
     let fits = is_short.then(|| plan.outcome.fits());
-    let changed = change::of(lab, &plan, &baseline.peaks);
+    let changed = change::of(lab, &plan, &before);
     document.answer.gain = Some(Gain {
         what: changed.what.clone(),
         results: changed.results.clone(),
@@ -128,15 +135,44 @@ fn choose(document: &mut Document, subject: &Subject, lab: &mut Lab, answer: Ans
     Ok(())
 }
 
-/// Of those that bring much the mildest, and of these the one with the lowest peak; if none brings much, the one that brings
-/// most. None of them is slow, and none trains something else.
-fn best(answer: &Answer) -> Option<&Plan> {
-    let before = answer.baseline.peaks.reserved as f64;
-    let gain = |plan: &&Plan| 1.0 - plan.peaks.reserved as f64 / before;
-    let is_mild = |plan: &&Plan| plan.label <= Label::ChangesStatistics && plan.cost_ratio <= SLOW;
-    let open = || answer.plans.iter().filter(is_mild);
-    let much = open().filter(|plan| MUCH <= gain(plan));
-    much.min_by_key(|plan| (plan.label.max(Label::NumericallyEqual), plan.peaks.reserved)).or_else(
-        || open().filter(|plan| WORTH <= gain(plan)).min_by_key(|plan| plan.peaks.reserved),
-    )
+/// The best plan, as what its patch does; of the few best the first that can be written.
+fn written(lab: &mut Lab, answer: &Answer) -> Result<Option<Plan>> {
+    let mut first = None;
+    for plan in best(answer).into_iter().take(WRITTEN) {
+        let mut plan = plan.clone();
+        let text = lab.fitting.write(&plan)?;
+        if let Written::Patch { measured, .. } = &text
+            && gain(measured.peaks.reserved, answer) < WORTH.min(gain(plan.peaks.reserved, answer))
+        {
+            let why = "a copy with the patch takes as much as the code as it is".to_owned();
+            plan.written = Some(Written::InTheWay(vec![why]));
+        } else if let Written::Patch { measured, .. } = &text {
+            let (peaks, outcome) = (measured.peaks, measured.outcome.clone());
+            return Ok(Some(Plan { peaks, outcome, written: Some(text), ..plan }));
+        } else {
+            plan.written = Some(text);
+        }
+        first = first.or(Some(plan));
+    }
+    Ok(first)
+}
+
+/// The part of the reserved peak that a plan takes away.
+fn gain(reserved: u64, answer: &Answer) -> f64 {
+    1.0 - reserved as f64 / answer.baseline.peaks.reserved.max(1) as f64
+}
+
+/// Of those that bring much the mildest, and of these the one with the lowest peak first; if none brings much, the one that
+/// brings most. None of them is slow, and none trains something else.
+fn best(answer: &Answer) -> Vec<&Plan> {
+    let brings = |plan: &Plan| gain(plan.peaks.reserved, answer);
+    let is_mild = |plan: &Plan| plan.label <= Label::ChangesStatistics && plan.cost_ratio <= SLOW;
+    let mut open: Vec<&Plan> =
+        answer.plans.iter().filter(|plan| is_mild(plan) && WORTH <= brings(plan)).collect();
+    open.sort_by_key(|plan| {
+        let is_little = brings(plan) < MUCH;
+        let label = (!is_little).then_some(plan.label.max(Label::NumericallyEqual));
+        (is_little, label, plan.peaks.reserved)
+    });
+    open
 }

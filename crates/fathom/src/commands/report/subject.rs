@@ -1,5 +1,6 @@
 //! The command as it is: its run, and the one without a limit where it does not fit.
 
+use anatomy::Peaks;
 use anyhow::Result;
 use gpus::Card;
 use study::{Run, Verdict};
@@ -55,6 +56,16 @@ impl Subject {
     /// The run that went through: what is taken apart.
     pub(super) fn whole(&self) -> &Run {
         self.unlimited.as_ref().unwrap_or(&self.run)
+    }
+
+    /// The most that it took on the card itself.
+    pub(super) fn peaks(&self) -> Option<Peaks> {
+        let peak = self.run.peak.as_ref()?;
+        Some(Peaks {
+            allocated: peak.allocated.bytes,
+            reserved: peak.reserved.bytes,
+            device: peak.device_bytes,
+        })
     }
 
     /// The card that the answer is about; one without a limit if none was named.

@@ -1,4 +1,6 @@
-//! `fathom doctor`.
+//! `fathom doctor`: what a run needs, found and tried.
+
+mod trying;
 
 use std::cell::RefCell;
 
@@ -11,22 +13,41 @@ use crate::installed;
 use crate::launch::Launch;
 use crate::outputs::Outputs;
 use crate::python::{self, Python, Start};
-use crate::settings::{Settings, Typed};
+use crate::settings::{self, Settings, Typed};
+
+/// What a row says of what it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Ok,
+    /// Only some scripts need it.
+    Note,
+    Fail,
+}
+
+impl Mark {
+    fn text(self) -> &'static str {
+        match self {
+            Mark::Ok => "ok",
+            Mark::Note => "note",
+            Mark::Fail => "FAIL",
+        }
+    }
+}
 
 /// Checks what a run needs and prints what is in force; 0 if a run would start.
 pub(crate) fn doctor(words: &[String]) -> Result<u8> {
     let rows = RefCell::new(Vec::new());
-    let row = |mark, label: &str, text: &str| {
+    let row = |mark: Mark, label: &str, text: &str| {
         let lines: Vec<String> =
             text.lines().map(report::visible).map(|line| line.to_string()).collect();
         let text = lines.join("\n                 ");
-        rows.borrow_mut().push((mark, format!("{mark:5} {label:10} {text}\n")));
+        rows.borrow_mut().push((mark, format!("{:5} {label:10} {text}\n", mark.text())));
     };
     // What only some scripts need is worth a note, not a failure.
-    let note = |label: &str, text: String| row("note", label, &text);
+    let note = |label: &str, text: String| row(Mark::Note, label, &text);
     let line = |label: &str, result: Result<String>| match result {
-        Ok(text) => row("ok", label, &text),
-        Err(problem) => row("FAIL", label, &error::text(&problem).replace("\n\n", "\n")),
+        Ok(text) => row(Mark::Ok, label, &text),
+        Err(problem) => row(Mark::Fail, label, &error::text(&problem).replace("\n\n", "\n")),
     };
     line("fathom", Ok(env!("CARGO_PKG_VERSION").to_owned()));
     line("phantom", installed::phantom().map(|path| path.display().to_string()));
@@ -49,11 +70,21 @@ pub(crate) fn doctor(words: &[String]) -> Result<u8> {
                 (text, true) => line("compiler", Ok(text)),
                 (text, false) => note("compiler", text),
             }
-            line("stubs", Launch::for_python(Some(python)).map(|_| "written".to_owned()));
+            match Launch::for_python(Some(python)) {
+                Err(problem) => line("stubs", Err(problem)),
+                Ok(launch) => {
+                    line("stubs", Ok("written".to_owned()));
+                    match trying::all(&launch, &command) {
+                        Ok(rows) => {
+                            rows.iter().for_each(|each| row(each.mark, &each.label, &each.text))
+                        }
+                        Err(problem) => line("trial", Err(problem)),
+                    }
+                }
+            }
         }
     }
-    let settings = Settings::resolve(&Typed::default());
-    match settings {
+    match Settings::resolve(&Typed::default()) {
         Err(problem) => line("settings", Err(problem)),
         Ok(settings) => {
             line("card", Ok(describe_card(&settings)));
@@ -62,9 +93,15 @@ pub(crate) fn doctor(words: &[String]) -> Result<u8> {
             }
         }
     }
+    match settings::all_set() {
+        Err(problem) => line("settings", Err(problem)),
+        Ok(all) => all.into_iter().for_each(|(name, words, place)| {
+            line("setting", Ok(format!("{name}: {words} ({place})")));
+        }),
+    }
     let (mut outputs, rows) = (Outputs::default(), rows.into_inner());
     rows.iter().for_each(|(_, text)| outputs.print(text));
-    let has_failed = rows.iter().any(|(mark, _)| *mark == "FAIL");
+    let has_failed = rows.iter().any(|(mark, _)| *mark == Mark::Fail);
     Ok(outputs.finish(if has_failed { 2 } else { 0 }))
 }
 
