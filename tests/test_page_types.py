@@ -128,13 +128,18 @@ def test_types_have_no_field_that_pages_lack(types, result):
     assert types.all_fields() - result.seen - seldom == set()
 
 
+def rounded(value):
+    """Fractions lose their last digit where they are read again."""
+    return json.loads(json.dumps(value), parse_float=lambda text: round(float(text), 9))
+
+
 def test_a_page_of_trials_says_its_command(pages):
     for name in ("fit", "sweep"):
         page = next(page for page in pages if page.stem == name)
         [document] = embedded(page)["documents"]
         answer = json.loads(page.with_suffix(".json").read_text())
         words = document.pop("command").split()
-        assert document == answer and words[:2] == ["fathom", name] and words[-4:] == list(BLOCKS[-4:])
+        assert rounded(document) == rounded(answer) and words[:2] == ["fathom", name] and words[-4:] == list(BLOCKS[-4:])
 
 
 def test_every_story_has_all_columns(types, headers):

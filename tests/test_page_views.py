@@ -336,3 +336,12 @@ def test_modules_fold(case, look):
     page.locator(f'.fold[aria-label="what is in {name}"]').click()
     page.wait_for_timeout(60)
     assert rows.count() == count
+
+
+def test_an_axis_has_one_unit(small, look):
+    page = look(small)
+    for top in (1.9 * 2**30, 2.1 * 2**30, 700 * 2**20, 1.2 * 2**30, 40 * 2**30, 900 * 2**10):
+        texts = page.evaluate("top => fathom.axis(top)", top)
+        assert 3 <= len(texts) and len({text.split()[1] for text in texts[1:]}) == 1, texts
+        # Round numbers: no line is at 204.8 MiB.
+        assert all(len(text.split()[0]) <= 4 for text in texts), texts

@@ -188,8 +188,11 @@ def test_what_is_left_out_is_taken_off_and_said(show, recordings):
 def test_a_limit_is_drawn_with_the_request_that_failed(show, recordings):
     shown = show()
     page = page_of(shown, recordings["endless"])
+    assert page.locator("[data-part=free]").count() == 0, "there was no card"
     page.locator("#what-if-button").click()
     slider = page.locator("#what-if-memory")
+    # The slider is about this recording, not about the endless memory that it ran with.
+    assert int(slider.get_attribute("max")) < 8 * 1024
     slider.focus()
     # Less than tensors that live at the same time.
     least = page.evaluate("fathom.whatIf.facts().context_bytes + 0.9 * fathom.story.peakBytes()")

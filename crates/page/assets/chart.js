@@ -60,7 +60,7 @@ export function framed(width, { label, values, top, levels, under, ticks }) {
   for (const bytes of axisSteps(top, 6))
     picture.append(
       line(bytes, "grid"),
-      svg("text", { x: left - 8, y: y(bytes) + 4, "text-anchor": "end" }, axisText(bytes)),
+      svg("text", { x: left - 8, y: y(bytes) + 4, "text-anchor": "end" }, axisText(bytes, top)),
     );
   let last = -Infinity;
   for (const [value, text] of ticks) {

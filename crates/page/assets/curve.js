@@ -177,7 +177,7 @@ export function drawAxes(context, scale, theme) {
     context.lineTo(scale.right, y);
     context.stroke();
     context.fillStyle = theme.soft;
-    context.fillText(axisText(bytes), scale.left - 6, y);
+    context.fillText(axisText(bytes, scale.top), scale.left - 6, y);
   }
   context.textBaseline = "alphabetic";
   const y = scale.height - 5;

@@ -43,12 +43,13 @@ export function axisSteps(top, most) {
   return lines;
 }
 
-// An axis has room for little: `8 GiB`, `2.5 GiB`.
-/** @param {number} bytes */
-export function axisText(bytes) {
+// An axis has room for little: `8 GiB`, `2.5 GiB`. All lines of an axis up to `top` have one unit.
+/** @param {number} bytes @param {number} [top] */
+export function axisText(bytes, top) {
   const units = { GiB: GIB, MiB: MIB, KiB: KIB };
   for (const [unit, size] of Object.entries(units))
-    if (bytes >= size) return `${parseFloat((bytes / size).toFixed(2))} ${unit}`;
+    if (bytes && (top === undefined ? bytes >= size : top >= 2 * size))
+      return `${parseFloat((bytes / size).toFixed(2))} ${unit}`;
   return bytes + " B";
 }
 

@@ -1,10 +1,11 @@
 // Puts the page together: reads what is in it, and tells each view when something it shows has changed.
 
 import { byId, choices, make, refill } from "./dom.js";
+import { axisSteps, axisText } from "./format.js";
 import { unpack } from "./unpack.js";
 import { Story } from "./story.js";
 import { fromHash, ofItem, State } from "./state.js";
-import { partOf, showSummary } from "./summary.js";
+import { cardOf, partOf, showSummary } from "./summary.js";
 import { Timeline } from "./timeline.js";
 import { showLegend } from "./legend.js";
 import { Gestures } from "./gestures.js";
@@ -181,6 +182,12 @@ class Page {
     else if (event.key === "t") byId("timeline-canvas").focus();
   }
 
+  // The texts of an axis, for the tests.
+  /** @param {number} top */
+  axis(top) {
+    return axisSteps(top, 6).map((bytes) => axisText(bytes, top));
+  }
+
   // The item that is chosen; its story is unpacked when it is first looked at.
   async show() {
     const item = this.item();
@@ -210,7 +217,7 @@ class Page {
     showRange(story, this.state);
     this.momentView.show(story, report);
     this.segmentView.show(story);
-    const memory = report.gpu ? report.gpu.memory_bytes : report.software ? 0 : partOf(report.ledger ?? [], "card");
+    const memory = report.gpu ? report.gpu.memory_bytes : report.software ? 0 : cardOf(report.ledger ?? []);
     const told = memory ? memory - this.limit : contextOf(report);
     const recorded = { memory, taken: told || this.contents.assumed_context_bytes, isTold: told > 0 };
     this.whatIf.show({ item: this.contents.items.indexOf(item), story, report, recorded });
@@ -286,7 +293,7 @@ function limitOf(report) {
     const { memory_bytes: memory, context_bytes: context } = report.gpu;
     return memory - context - row("others") - row("programs") - (report.peak?.nccl_bytes ?? 0);
   }
-  return report.software ? 0 : Math.max(0, row("card") - row("context"));
+  return report.software ? 0 : Math.max(0, cardOf(report.ledger ?? []) - row("context"));
 }
 
 // What the context of a run without a card takes.

@@ -220,6 +220,16 @@ export function partOf(ledger, name) {
   return ledger.find((entry) => entry.name === name)?.bytes ?? 0;
 }
 
+// A run without a card has 16 TiB (`gpus::unlimited`): that is no card.
+const ENDLESS = 2 ** 44;
+
+// The card's memory; 0 if there was none, or the file does not tell.
+/** @param {Entry[]} ledger */
+export function cardOf(ledger) {
+  const bytes = partOf(ledger, "card");
+  return bytes < ENDLESS ? bytes : 0;
+}
+
 // The parts of the card at the shown moment: categories, then what PyTorch keeps, then the rest.
 /** @param {AnyReport} report */
 export function barParts(report) {
@@ -242,12 +252,12 @@ export function barParts(report) {
     ["other processes", row("others"), "others"],
     ["other programs", row("programs"), "others"],
     ["context", row("context"), "context"],
-    ["free", row("free"), "free"],
+    ["free", cardOf(ledger) ? row("free") : 0, "free"],
   ];
   for (const [name, bytes, kind] of others) parts.push({ name, bytes, kind });
   return {
     parts: parts.filter((part) => part.bytes > 0),
-    total: row("card"),
+    total: cardOf(ledger),
     when: held ? "when memory ran out" : "at the allocated peak",
   };
 }
