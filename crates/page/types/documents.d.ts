@@ -13,6 +13,7 @@ export interface FitAnswer {
   baseline: Baseline;
   plans: Plan[];
   chosen: number | null;
+  proposed: number | null;
   tightest_bytes: number | null;
   not_applicable: NotApplicable[];
   causes: Cause[];
@@ -62,6 +63,9 @@ export interface Lever {
   parts?: number;
   name?: string;
   value?: string;
+  like?: string;
+  set?: string;
+  gpus?: number;
 }
 
 export interface Cost {
