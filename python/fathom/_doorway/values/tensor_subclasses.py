@@ -49,7 +49,7 @@ def meet(owner):
 
 
 # Functions that were put into classes.
-_ours = set()
+_ours: set = set()
 
 
 def _seen(theirs):
