@@ -46,7 +46,7 @@ def boxes(x):
 
 CLASSES = {kind.__name__: lambda x, kind=kind: x.as_subclass(kind) for kind in (Plain, Overriding, Calling, Below)}
 CLASSES |= {
-    "Weight": lambda x: Weight(x.clone()).detach(),
+    "Weight": lambda x: Weight(x, requires_grad=False),
     "boxes": boxes,
     "brought to the card": lambda x: x.cpu().clone().as_subclass(Overriding).to(x.device),
     "plain, brought to the card": lambda x: x.cpu().clone().as_subclass(Plain).to(x.device),

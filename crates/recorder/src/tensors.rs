@@ -19,6 +19,17 @@ pub(crate) struct Lies {
     pub(crate) storage: usize,
 }
 
+/// What a tensor of a class of its own is without it.
+#[derive(Clone, Copy)]
+enum Below {
+    /// An ordinary one: the class leaves functions as they are.
+    Ordinary,
+    /// The same, while the class's own code calls functions on it.
+    InItsCode,
+    /// It is made of others.
+    Another,
+}
+
 pub(crate) struct Tensors {
     class: Py<PyAny>,
     /// Classes of tensors that nobody has made his own.
@@ -50,8 +61,8 @@ pub(crate) struct Tensors {
     is_negative: Attribute,
     /// Bytes of an element and whether it has fractions, by its type.
     kinds: Mutex<Map<usize, (u64, bool)>>,
-    /// Classes whose tensors are ordinary ones below, and whether they leave functions as they are.
-    below: Mutex<Map<usize, bool>>,
+    /// What tensors of other classes are without them.
+    below: Mutex<Map<usize, (Py<PyAny>, Below)>>,
 }
 
 impl Tensors {
@@ -116,8 +127,24 @@ impl Tensors {
         Ok(self.is_plain(tensor) && self.is_strided(tensor)?)
     }
 
-    pub(crate) fn set_plain_below(&self, class: usize, leaves_functions: bool) {
-        lock(&self.below).insert(class, leaves_functions);
+    /// The code of a class calls functions on tensors that are ordinary ones there.
+    pub(crate) fn set_plain_inside(&self, class: &Bound<'_, PyAny>) {
+        let found = (class.clone().unbind(), Below::InItsCode);
+        lock(&self.below).insert(class.as_ptr() as usize, found);
+    }
+
+    /// What a tensor of a class of its own is without it.
+    fn class_below(&self, tensor: &Bound<'_, PyAny>) -> PyResult<Below> {
+        let key = tensor.get_type_ptr() as usize;
+        if let Some((_, below)) = lock(&self.below).get(&key) {
+            return Ok(*below);
+        }
+        let class = tensor.get_type();
+        let doorway = tensor.py().import("fathom._doorway.storages")?;
+        let leaves = doorway.call_method1("leaves_functions", (&class,))?.is_truthy()?;
+        let below = if leaves { Below::Ordinary } else { Below::Another };
+        lock(&self.below).insert(key, (class.into_any().unbind(), below));
+        Ok(below)
     }
 
     /// The ordinary tensor that it is, or that it is without its class.
@@ -128,12 +155,11 @@ impl Tensors {
         if self.is_plain(tensor) {
             return Ok(self.is_strided(tensor)?.then(|| tensor.clone()));
         }
-        if !lock(&self.below).contains_key(&(tensor.get_type_ptr() as usize)) {
+        if matches!(self.class_below(tensor)?, Below::Another) {
             return Ok(None);
         }
-        let py = tensor.py();
-        let found = self.storages.bind(py).getattr("__globals__")?.get_item("without_class")?;
-        let found = found.call1((tensor,))?;
+        let doorway = tensor.py().import("fathom._doorway.storages")?;
+        let found = doorway.call_method1("without_class", (tensor,))?;
         Ok((self.is_plain(&found) && self.is_strided(&found)?).then_some(found))
     }
 
@@ -142,9 +168,7 @@ impl Tensors {
         &self,
         tensor: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if !self.is_plain(tensor)
-            && lock(&self.below).get(&(tensor.get_type_ptr() as usize)) == Some(&false)
-        {
+        if !self.is_plain(tensor) && matches!(self.class_below(tensor)?, Below::InItsCode) {
             let torch = tensor.py().import("torch._C")?;
             if torch.call_method0("_is_torch_function_enabled")?.is_truthy()? {
                 return Ok(None);

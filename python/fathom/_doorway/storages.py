@@ -1,9 +1,14 @@
 """What of a tensor lies on the card."""
 
+from inspect import getattr_static
+
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .functions import PLAIN
+
+# What classes have that leave functions as they are.
+DISABLED = torch._C._disabled_torch_function_impl
 
 # The parts of sparse tensors, by layout.
 PARTS = {
@@ -37,6 +42,12 @@ def parts(tensor):
 def has_own_memory(owner):
     """Whether a class of the user's leaves operators alone: then its tensors are ordinary ones below."""
     return owner.__torch_dispatch__ is torch.Tensor.__torch_dispatch__
+
+
+def leaves_functions(owner):
+    """Whether it leaves functions alone as well, as PyTorch's own class of parameters does."""
+    function = getattr_static(owner, "__torch_function__")
+    return has_own_memory(owner) and function in (DISABLED, vars(torch.Tensor)["__torch_function__"])
 
 
 def without_class(tensor):

@@ -157,61 +157,21 @@ impl Ledger {
     pub(crate) fn before<'py>(&self, call: &Call<'_, 'py>) -> PyResult<Before<'py>> {
         let py = call.args.py();
         let (name, is_random) = self.name(call.function)?;
-        let mut given: Vec<Given<'py>> = Vec::new();
-        let mut geometries = Vec::new();
-        let (mut is_unknown, mut can_keep) = (false, true);
-        let (mut is_followed, mut is_opaque) = (false, false);
-        let mut renewed = Vec::new();
         let targets =
             Targets { overwritten: self.overwritten(call, &name)?, pattern: call.pattern(&name) };
-        let mut look = |tensor: &Bound<'py, PyAny>| -> PyResult<Option<usize>> {
-            let number = given.len();
-            let whole = tensor;
-            let ordinary = self.tensors.ordinary(whole)?;
-            let tensor = ordinary.as_ref().unwrap_or(whole);
-            let lies = ordinary.as_ref().and_then(|tensor| self.tensors.lies_at(tensor).ok());
-            // It has a class of its own, or a transform of `torch.func` has wrapped it: what it does is not followed, but
-            // it may write to what it is made of.
-            let Some(lies) = lies else {
-                is_unknown = true;
-                if self.follows(tensor) {
-                    is_followed = true;
-                    return Ok(Some(usize::MAX));
-                }
-                let parts = self.parts(tensor)?;
-                is_opaque |= parts.is_empty() && self.hides_memory(tensor)?;
-                geometries.extend(parts.iter().map(|_| None));
-                given.extend(parts);
-                return Ok(Some(usize::MAX));
-            };
-            let is_cuda = self.tensors.is_cuda(tensor)?;
-            let mut value = None;
-            let mut geometry = None;
-            if is_cuda {
-                value = self.held(call, &name, (whole, tensor, &lies), &targets)?;
-                // A nested tensor has no sizes.
-                geometry = value.as_ref().and_then(|_| Geometry::of(&self.tensors, tensor).ok());
-                is_unknown |= geometry.is_none();
-            } else if self.is_unknown_of_host(&lies) {
-                let is_over = targets.overwritten.iter().any(|target| target.is(whole))
-                    && Geometry::of(&self.tensors, tensor).is_ok_and(|own| own.covers(lies.bytes));
-                match is_over {
-                    true => renewed.push(tensor.clone()),
-                    false => is_unknown = true,
-                }
-            }
-            let version = self.tensors.version(tensor).ok();
-            given.push(Given {
-                tensor: tensor.clone(),
-                whole: (!tensor.is(whole)).then(|| whole.clone()),
-                storage: lies.storage,
-                lies: is_cuda.then_some(lies),
-                value,
-                version,
-            });
-            geometries.push(geometry);
-            Ok(Some(number))
+        let mut before = Before {
+            name,
+            given: Vec::new(),
+            kept: None,
+            geometries: Vec::new(),
+            is_unknown: false,
+            is_followed: false,
+            is_opaque: false,
+            renewed: Vec::new(),
+            seed: None,
         };
+        let mut look = |tensor: &Bound<'py, PyAny>| self.look(call, &targets, tensor, &mut before);
+        let mut can_keep = true;
         let mut args = Vec::with_capacity(call.args.len());
         for arg in call.args.iter() {
             match self.kinds.keep(&self.tensors, &arg, &mut look)? {
@@ -226,19 +186,68 @@ impl Ledger {
                 None => can_keep = false,
             }
         }
-        let seed = if is_random && can_keep { self.seed(py, call)? } else { None };
-        let kept = can_keep.then_some((args, named));
-        Ok(Before {
-            name,
-            given,
-            kept,
-            geometries,
-            is_unknown,
-            is_followed,
-            is_opaque,
-            renewed,
-            seed,
-        })
+        before.seed = if is_random && can_keep { self.seed(py, call)? } else { None };
+        before.kept = can_keep.then_some((args, named));
+        Ok(before)
+    }
+
+    /// One tensor of a call, and its number among those that are kept.
+    fn look<'py>(
+        &self,
+        call: &Call<'_, 'py>,
+        targets: &Targets<'py>,
+        whole: &Bound<'py, PyAny>,
+        before: &mut Before<'py>,
+    ) -> PyResult<Option<usize>> {
+        let number = before.given.len();
+        let ordinary = self.tensors.ordinary(whole)?;
+        let tensor = ordinary.as_ref().unwrap_or(whole);
+        let lies = ordinary.as_ref().and_then(|tensor| self.tensors.lies_at(tensor).ok());
+        let Some(lies) = lies else {
+            self.look_into(whole, before)?;
+            return Ok(Some(usize::MAX));
+        };
+        let is_cuda = self.tensors.is_cuda(tensor)?;
+        let mut value = None;
+        let mut geometry = None;
+        if is_cuda {
+            value = self.held(call, &before.name, (whole, tensor, &lies), targets)?;
+            // A nested tensor has no sizes.
+            geometry = value.as_ref().and_then(|_| Geometry::of(&self.tensors, tensor).ok());
+            before.is_unknown |= geometry.is_none();
+        } else if self.is_unknown_of_host(&lies) {
+            let is_over = targets.overwritten.iter().any(|target| target.is(whole))
+                && Geometry::of(&self.tensors, tensor).is_ok_and(|own| own.covers(lies.bytes));
+            match is_over {
+                true => before.renewed.push(tensor.clone()),
+                false => before.is_unknown = true,
+            }
+        }
+        before.given.push(Given {
+            tensor: tensor.clone(),
+            whole: (!tensor.is(whole)).then(|| whole.clone()),
+            storage: lies.storage,
+            lies: is_cuda.then_some(lies),
+            value,
+            version: self.tensors.version(tensor).ok(),
+        });
+        before.geometries.push(geometry);
+        Ok(Some(number))
+    }
+
+    /// It has a class of its own, or a transform of `torch.func` has wrapped it: what it does is not followed, but it may
+    /// write to what it is made of.
+    fn look_into<'py>(&self, tensor: &Bound<'py, PyAny>, before: &mut Before<'py>) -> PyResult<()> {
+        before.is_unknown = true;
+        if self.follows(tensor) {
+            before.is_followed = true;
+            return Ok(());
+        }
+        let parts = self.parts(tensor)?;
+        before.is_opaque |= parts.is_empty() && self.hides_memory(tensor)?;
+        before.geometries.extend(parts.iter().map(|_| None));
+        before.given.extend(parts);
+        Ok(())
     }
 
     /// Whether a tensor of a class of its own may have memory of which it does not tell.

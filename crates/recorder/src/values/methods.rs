@@ -142,9 +142,9 @@ impl Ledger {
         })
     }
 
-    /// Tensors of this class are ordinary ones below; whether it leaves functions as they are.
-    fn set_plain_below(&self, class: &Bound<'_, PyType>, leaves_functions: bool) {
-        self.tensors.set_plain_below(class.as_ptr() as usize, leaves_functions);
+    /// The code of this class calls functions on tensors that are ordinary ones there.
+    fn set_plain_inside(&self, class: &Bound<'_, PyType>) {
+        self.tensors.set_plain_inside(class);
     }
 
     /// A tensor of the card's holds what one of the host's does.

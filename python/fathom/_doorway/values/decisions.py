@@ -14,6 +14,7 @@ import torch
 from ... import contract
 from ..file_owner import is_library, is_ours
 from ..guard import undisturbed
+from ..storages import has_memory
 from . import asserted, evaluate
 from .inverses import Inverses
 from .stand_ins import LARGE, Origin, only_writes, ordinary, stood_in
@@ -196,7 +197,8 @@ class Decisions:
 
     def why(self, tensor):
         with aside():
-            return "dear" if tensor.is_cuda and self.ledger.can_be_known(tensor) else "unknown"
+            has_value = tensor.is_cuda and has_memory(tensor)
+            return "dear" if has_value and self.ledger.can_be_known(tensor) else "unknown"
 
 
 @contextlib.contextmanager

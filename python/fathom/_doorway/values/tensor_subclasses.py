@@ -13,10 +13,7 @@ from .. import border, functions
 from ..border import DOORWAY
 from ..functions import PLAIN
 from ..import_hooks import when_imported
-from ..storages import has_own_memory
-
-# What classes have that leave functions as they are, as parameters do.
-DISABLED = torch._C._disabled_torch_function_impl
+from ..storages import has_own_memory, leaves_functions
 
 NESTED = "torch.nested._internal.nested_tensor"
 
@@ -37,25 +34,22 @@ def follow(owner):
 
 
 def meet(owner):
-    """A class of tensors is seen for the first time."""
-    if owner in PLAIN or not has_own_memory(owner):
-        return
+    """A class of tensors is seen for the first time: one whose own code calls functions on ordinary tensors is followed."""
     function = getattr_static(owner, "__torch_function__")
+    if owner in PLAIN or leaves_functions(owner) or not has_own_memory(owner) or not isinstance(function, classmethod):
+        return
+    if function.__func__ not in _ours:
+        definer = next(each for each in owner.__mro__ if "__torch_function__" in vars(each))
+        ours = _seen(function.__func__)
+        _ours.add(ours)
+        border.exchange(definer, "__torch_function__", classmethod(ours))
     ledger = functions.install().ledger
-    if function is DISABLED or function is vars(torch.Tensor)["__torch_function__"]:
-        ledger.set_plain_below(owner, True)
-    elif isinstance(function, classmethod):
-        if function.__func__ not in _ours:
-            definer = next(each for each in owner.__mro__ if "__torch_function__" in vars(each))
-            ours = _seen(function.__func__)
-            _ours.add(ours)
-            border.exchange(definer, "__torch_function__", classmethod(ours))
-        ledger.set_plain_below(owner, False)
-        ledger.follow(owner)
+    ledger.set_plain_inside(owner)
+    ledger.follow(owner)
 
 
 # Functions that were put into classes.
-_ours = set()
+_ours: set = set()
 
 
 def _seen(theirs):
