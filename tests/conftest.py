@@ -258,10 +258,10 @@ def fathom(request, cold):
 
 
 @pytest.fixture(scope="session")
-def shared(warm, reports):
+def shared(cold, warm, reports):
     """`shared("script", NAME)`, `shared("whole", NAME, …)`, `shared("case", CASE/NAME)`: the report and the finished process."""
 
     def run(kind, *words):
-        return {"script": warm.trains, "whole": warm.whole, "case": warm.case}[kind](*words)
+        return {"script": warm.trains, "whole": warm.whole, "case": cold.case}[kind](*words)
 
     return Shared(run, reports)
