@@ -183,7 +183,7 @@ def sampled(values, sample):
 
 
 # Files that take longest: begun first, no worker is left alone with one of them at the end.
-LONG = "hangs jobs whole need unknown ranks on_phantom tuning anatomy unknown_trials inference shards run remembered".split()
+LONG = "hangs on_phantom whole unknown document fit_patches need detectors anatomy tuning inference ranks run scripts jobs".split()
 LONG = [f"test_{name}" for name in LONG]
 
 
@@ -258,10 +258,10 @@ def fathom(request, cold):
 
 
 @pytest.fixture(scope="session")
-def shared(warm, reports):
+def shared(cold, warm, reports):
     """`shared("script", NAME)`, `shared("whole", NAME, …)`, `shared("case", CASE/NAME)`: the report and the finished process."""
 
     def run(kind, *words):
-        return {"script": warm.trains, "whole": warm.whole, "case": warm.case}[kind](*words)
+        return {"script": warm.trains, "whole": warm.whole, "case": cold.case}[kind](*words)
 
     return Shared(run, reports)

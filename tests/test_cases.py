@@ -12,8 +12,6 @@ import cases
 import pytest
 from conftest import ROOT, sampled
 
-IS_WARM = True
-
 EXAMPLES = ROOT / "examples"
 
 GIB, MIB = 2**30, 2**20

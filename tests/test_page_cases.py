@@ -10,8 +10,6 @@ from conftest import sampled
 from pages import SCREENSHOTS, at, browser, brushed, embedded, folder, hash_of, look, million, window  # noqa: F401
 from test_cases import QUICK
 
-IS_WARM = True
-
 CASES = ("uni3d-dp3/stated", "stdiff/document", "bev-graph/before", "dit3d/s_2_full", "avatar/half_batch")
 
 
