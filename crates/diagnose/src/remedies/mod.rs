@@ -171,7 +171,7 @@ pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> 
 }
 
 /// Changes that are made to a training: to its backward pass, its optimizer, its loss or what its batches teach.
-const OF_TRAINING: [&str; 23] = [
+const OF_TRAINING: [&str; 24] = [
     "linear-cross-entropy",
     "zero-grad",
     "bucket-view",
@@ -185,6 +185,7 @@ const OF_TRAINING: [&str; 23] = [
     "offload",
     "offload-optimizer",
     "lora",
+    "fsdp",
     "half-frozen",
     "amp-fp16",
     "8bit-optimizer",
