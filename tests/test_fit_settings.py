@@ -159,6 +159,10 @@ def test_state_that_is_too_much_asks_for_no_smaller_batch(fathom, tmp_path):
     proposed = answer["plans"][answer["proposed"]]
     assert "8bit-optimizer" in ids(proposed) and proposed["label"] == "changes training"
     assert "1.50 GiB by themselves" in done.stdout and "`--allow training`" in done.stdout and "smaller batch, model" not in done.stdout
+    answer, done = fit("--try", "no-foreach,fsdp")
+    shards = answer["plans"][answer["proposed"]]
+    assert done.returncode == 1 and answer["chosen"] is None and ids(shards) == ["fsdp"], done.stdout
+    assert shards["peak_allocated_bytes"] < 1536 << 20 and f"FSDP on {shards['levers'][0]['gpus']} GPUs" in done.stdout
     answer, done = fit("--try", "no-foreach,8bit-optimizer,freeze", "--allow", "training")
     plan = answer["plans"][answer["chosen"]]
     assert done.returncode == 0 and "8bit-optimizer" in ids(plan) and "freeze" not in ids(plan)

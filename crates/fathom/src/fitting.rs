@@ -84,6 +84,11 @@ impl Fitting {
         if !requests.is_empty() {
             setting.environment.push((name::LEVERS.to_owned(), Value::Array(requests).to_string()));
         }
+        for lever in plan {
+            if let Lever::Shard(count) = lever {
+                setting.world_size.get_or_insert(*count);
+            }
+        }
         // With two passes a step: the second step is the first one with the optimizer's state.
         if plan.iter().any(Lever::divides) {
             setting.environment.push((name::STEPS.to_owned(), "2".to_owned()));
@@ -317,6 +322,7 @@ fn request(lever: &Lever) -> Option<Value> {
         Lever::Checkpoint(modules) | Lever::Freeze(modules) => {
             Some(json!({"lever": id, "modules": modules}))
         }
+        Lever::Shard(_) => Some(json!({"lever": id})),
         // Whether it does what its name says is seen inside.
         Lever::Own(own) => Some(json!({
             "lever": "own-setting", "name": own.name, "like": own.like,

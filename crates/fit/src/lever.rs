@@ -18,6 +18,8 @@ pub enum Lever {
     Accumulate(u32),
     /// These modules are not trained.
     Freeze(Vec<String>),
+    /// Shards on so many GPUs.
+    Shard(u32),
     /// A knob of the user's at another value.
     Knob { name: String, value: String },
     /// A setting that the script has already, and that is like a lever.
@@ -52,6 +54,7 @@ pub(crate) const CHUNKED_LOSS: &str = row("chunked-cross-entropy").id;
 pub(crate) const SWITCH: &str = row("gradient-checkpointing").id;
 pub(crate) const ACCUMULATE: &str = row("accumulate").id;
 pub(crate) const FREEZE: &str = row("freeze").id;
+pub(crate) const SHARD: &str = row("fsdp").id;
 pub(crate) const OFFLOAD: &str = row("offload").id;
 pub(crate) const OFFLOAD_OPTIMIZER: &str = row("offload-optimizer").id;
 pub(crate) const HALF_FROZEN: &str = row("half-frozen").id;
@@ -75,6 +78,7 @@ impl Lever {
             Lever::Checkpoint(_) => CHECKPOINT,
             Lever::Accumulate(_) => ACCUMULATE,
             Lever::Freeze(_) => FREEZE,
+            Lever::Shard(_) => SHARD,
             Lever::Knob { name, .. } => name,
             Lever::Own(own) => &own.name,
         }
@@ -94,7 +98,7 @@ impl Lever {
         match row.id {
             ALLOCATOR => Some(Lever::Allocator(SEGMENTS.to_owned())),
             ACCUMULATE => Some(Lever::Accumulate(2)),
-            CHECKPOINT | FREEZE => None,
+            CHECKPOINT | FREEZE | SHARD => None,
             // Which there are, the script says.
             OWN => Some(Lever::Plain(OWN)),
             id => Some(Lever::Plain(id)),
@@ -110,6 +114,11 @@ impl Lever {
     /// Whether it divides batches, by itself or by a setting of the script's.
     pub fn divides(&self) -> bool {
         matches!(self, Lever::Accumulate(_)) || self.is_like(ACCUMULATE)
+    }
+
+    /// Whether it computes the same and costs nothing.
+    pub(crate) fn is_free(&self) -> bool {
+        self.row().and_then(|row| row.lever).is_some_and(|lever| lever.stage == Stage::Free)
     }
 
     /// Whether it changes what the training does, and is taken only if that is allowed.
@@ -160,6 +169,7 @@ mod tests {
         for row in all() {
             let lever = Lever::of(row).unwrap_or(match row.id {
                 CHECKPOINT => Lever::Checkpoint(Vec::new()),
+                SHARD => Lever::Shard(2),
                 _ => Lever::Freeze(Vec::new()),
             });
             assert_eq!((lever.id(), label(&lever, false)), (row.id, row.label));

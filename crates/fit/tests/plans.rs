@@ -371,3 +371,11 @@ fn settings_of_the_script_have_their_turn_beside_the_levers_that_they_are_like()
     assert!(plan.levers.iter().any(|lever| matches!(lever, Lever::Checkpoint(_) | Lever::Own(_))));
     assert!(!tried.contains(&vec![Lever::Accumulate(2)]));
 }
+
+/// `no-foreach` brings the peak down, but the checkpoints are enough without it.
+#[test]
+fn what_a_plan_does_not_need_is_left_out() {
+    let (answer, _) = fit(10_000, &[]);
+    let plan = chosen(&answer);
+    assert!(matches!(plan.levers.as_slice(), [Lever::Checkpoint(_)]), "{:?}", plan.levers);
+}

@@ -186,6 +186,7 @@ const OF_TRAINING: [&str; 24] = [
     "offload",
     "offload-optimizer",
     "lora",
+    "fsdp",
     "half-frozen",
     "amp-fp16",
     "8bit-optimizer",

@@ -196,6 +196,15 @@ pub const TABLE: &[Row] = &[
         ..EMPTY
     },
     Row {
+        id: "fsdp",
+        // With its part of the batch on each rank.
+        label: Label::NumericallyEqual,
+        change: "torch.distributed.fsdp.fully_shard on several GPUs",
+        acts_on: "weights, gradients, optimizer state",
+        lever: Some(of(Stage::Training, "weights, gradients and state in shards on 2, 4, 8 GPUs, measured as rank 0 with the whole batch; only proposed, where the state alone does not fit")),
+        ..EMPTY
+    },
+    Row {
         id: "freeze",
         label: Label::ChangesTraining,
         change: "requires_grad_(False) and torch.no_grad() around the part that is not trained",

@@ -6,6 +6,7 @@
 //! training, if that is allowed. Plans have one order, and neither it nor what a stage has to choose from
 //! depends on the budget: so that asking for less memory does not give a higher peak.
 
+mod dearer;
 mod stages;
 mod survey;
 mod tries;
@@ -222,6 +223,7 @@ pub fn search<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
     };
     if !as_it_is.fits() && baseline.outcome.fits() {
         search.stages()?;
+        search.simplify()?;
     }
     let mut plans = std::mem::take(&mut search.plans);
     plans.sort_by(|a, b| wish.is_tight(a).cmp(&wish.is_tight(b)).then(order(a, b)));
@@ -256,7 +258,10 @@ impl Wish {
 
     /// Whether it fits and changes the training only if that is allowed.
     fn may_take(&self, plan: &Plan) -> bool {
-        plan.outcome.fits() && (self.allow_training || !plan.levers.iter().any(Lever::retrains))
+        // Other GPUs are not this one.
+        let needs_more = plan.levers.iter().any(|lever| matches!(lever, Lever::Shard(_)));
+        let retrains = plan.levers.iter().any(Lever::retrains);
+        plan.outcome.fits() && !needs_more && (self.allow_training || !retrains)
     }
 }
 
@@ -302,6 +307,7 @@ fn class(plan: &Plan) -> u8 {
     let offloads = plan.levers.iter().any(|lever| waits.contains(lever));
     let divides = plan.levers.iter().any(Lever::divides);
     match plan.label {
+        _ if plan.levers.iter().any(|lever| matches!(lever, Lever::Shard(_))) => 5,
         Label::Exact | Label::NumericallyEqual if offloads => 2,
         Label::Exact | Label::NumericallyEqual => u8::from(divides),
         Label::ChangesNumerics => 2,
@@ -309,6 +315,13 @@ fn class(plan: &Plan) -> u8 {
         Label::ChangesTraining => 4,
         Label::ChangesFunction => 5,
     }
+}
+
+/// How many GPUs a plan is for.
+fn gpus(plan: &Plan) -> u32 {
+    let counts =
+        plan.levers.iter().map(|lever| if let Lever::Shard(count) = lever { *count } else { 1 });
+    counts.max().unwrap_or(1)
 }
 
 /// The order in which plans would be chosen: the mildest, then the cheapest, then the simplest.
@@ -320,6 +333,7 @@ fn order(a: &Plan, b: &Plan) -> Ordering {
     class(a)
         .cmp(&class(b))
         .then(freezes(a).cmp(&freezes(b)))
+        .then(gpus(a).cmp(&gpus(b)))
         .then(a.cost_ratio.total_cmp(&b.cost_ratio))
         .then(a.label.cmp(&b.label))
         .then(a.levers.len().cmp(&b.levers.len()))

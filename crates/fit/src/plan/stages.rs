@@ -3,11 +3,11 @@
 use diagnose::remedies::{Row, Stage};
 
 use super::tries::{Search, first_that_fits};
-use super::{Bench, Plan};
+use super::{Bench, Plan, order};
 use crate::checkpoint::{Planner, Step};
 use crate::lever::{
-    ACCUMULATE, AMP_BF16, AMP_FP16, CHECKPOINT, CHUNKED_LOSS, FREEZE, FUSED_OPTIMIZER, HALF_FROZEN,
-    LINEAR_LOSS, Lever, NO_FOREACH, OFFLOAD, OFFLOAD_OPTIMIZER, SWITCH, of_stage, probed,
+    ACCUMULATE, CHECKPOINT, CHUNKED_LOSS, FUSED_OPTIMIZER, LINEAR_LOSS, Lever, NO_FOREACH, SWITCH,
+    of_stage, probed,
 };
 
 /// Checkpoint plans of one stage, at most; not all of them are tried.
@@ -66,8 +66,29 @@ impl<B: Bench> Search<'_, B> {
         }
     }
 
-    fn is_state_bound(&self) -> bool {
+    pub(super) fn is_state_bound(&self) -> bool {
         self.wish.card.usable_bytes.saturating_sub(self.wish.headroom) < self.look.state
+    }
+
+    /// Without levers that cost nothing, where the best plan fits without them as well: fewer changes do the same.
+    pub(super) fn simplify(&mut self) -> Result<(), B::Error> {
+        let wish = self.wish;
+        let is_open = |plan: &&Plan| wish.may_take(plan) && !wish.is_tight(plan);
+        let Some(best) = self.plans.iter().filter(is_open).min_by(|a, b| order(a, b)) else {
+            return Ok(());
+        };
+        let (mut levers, again) = (best.levers.clone(), best.again);
+        for lever in levers.clone().into_iter().filter(Lever::is_free) {
+            let fewer: Vec<Lever> = levers.iter().filter(|it| **it != lever).cloned().collect();
+            if fewer.is_empty() {
+                break;
+            }
+            self.add(&[], std::slice::from_ref(&fewer), &[again])?;
+            if self.did_fit(&fewer) {
+                levers = fewer;
+            }
+        }
+        Ok(())
     }
 
     /// Levers that cost nothing, one by one; those that help.
@@ -98,7 +119,7 @@ impl<B: Bench> Search<'_, B> {
     }
 
     /// The last levers of the plans that were added since, where they brought the peak down.
-    fn helpful(&self, since: usize, peak: u64) -> Vec<Lever> {
+    pub(super) fn helpful(&self, since: usize, peak: u64) -> Vec<Lever> {
         let enough = peak as f64 * (1.0 - LEAST_GAIN);
         let helps = |plan: &&Plan| plan.peaks.reserved as f64 <= enough;
         let last = |plan: &Plan| plan.levers.last().cloned();
@@ -113,7 +134,7 @@ impl<B: Bench> Search<'_, B> {
     }
 
     /// Of plans on top of others, each with a lower peak than the one before, the first that fits.
-    fn first_of(
+    pub(super) fn first_of(
         &mut self,
         with: &[Lever],
         plans: &[Vec<Lever>],
@@ -129,7 +150,7 @@ impl<B: Bench> Search<'_, B> {
 
     /// Checkpoints on top of other levers, from few to as many as help.
     /// Where the library has a switch for them, that is what people write: if it is enough, nothing is planned.
-    fn recompute(&mut self, with: &[Lever]) -> Result<(), B::Error> {
+    pub(super) fn recompute(&mut self, with: &[Lever]) -> Result<(), B::Error> {
         let all = self.look.step.as_ref().map_or(0.0, |step| step.forward_cost);
         let mut switches = self.own(SWITCH);
         if self.wants(SWITCH) && self.takes_hold(SWITCH) {
@@ -163,7 +184,7 @@ impl<B: Bench> Search<'_, B> {
 
     /// Smaller batches whose gradients add up, in as few parts as are enough; alone, then with as many
     /// checkpoints as help.
-    fn divide(&mut self, with: &[Lever]) -> Result<(), B::Error> {
+    pub(super) fn divide(&mut self, with: &[Lever]) -> Result<(), B::Error> {
         let mut ladders = self.own_ladders();
         if self.wants(ACCUMULATE) && self.takes_hold(ACCUMULATE) {
             ladders.push(self.parts().into_iter().map(|lever| vec![lever]).collect());
@@ -196,7 +217,7 @@ impl<B: Bench> Search<'_, B> {
     }
 
     /// Halves, quarters and so on of the script's batch.
-    fn parts(&self) -> Vec<Lever> {
+    pub(super) fn parts(&self) -> Vec<Lever> {
         let fact = self.look.facts.iter().find(|fact| fact.lever == ACCUMULATE);
         let batch = fact.and_then(|fact| fact.batch).unwrap_or(2);
         let powers = (1..u32::BITS).map(|power| 1 << power);
@@ -204,31 +225,8 @@ impl<B: Bench> Search<'_, B> {
         divides.map(Lever::Accumulate).collect()
     }
 
-    /// Activations on the host: alone, and of the smallest batches.
-    fn offload(&mut self, with: &[Lever]) -> Result<(), B::Error> {
-        if self.wants(OFFLOAD_OPTIMIZER) {
-            let state = Lever::Plain(OFFLOAD_OPTIMIZER);
-            self.add(with, &[vec![state.clone()]], &[])?;
-            let recomputed = self.most_recomputed(with).filter(|_| !self.is_done(2));
-            if let Some((lever, again)) = recomputed {
-                self.add(with, &[vec![lever, state]], &[again])?;
-            }
-        }
-        if !self.wants(OFFLOAD) || self.is_done(2) {
-            return Ok(());
-        }
-        let alone = vec![Lever::Plain(OFFLOAD)];
-        self.add(with, std::slice::from_ref(&alone), &[])?;
-        if !self.wants(ACCUMULATE) || !self.takes_hold(ACCUMULATE) || self.is_done(2) {
-            return Ok(());
-        }
-        let of_parts = |lever: Lever| [alone.as_slice(), &[lever]].concat();
-        let both: Vec<Vec<Lever>> = self.parts().into_iter().map(of_parts).collect();
-        self.first_of(with, &both, &[])
-    }
-
     /// The checkpoint plan with the lowest peak on top of these levers, and what it does again.
-    fn most_recomputed(&self, with: &[Lever]) -> Option<(Lever, f64)> {
+    pub(super) fn most_recomputed(&self, with: &[Lever]) -> Option<(Lever, f64)> {
         let has = |plan: &&Plan| {
             with.iter().all(|lever| plan.levers.contains(lever))
                 && plan.levers.len() == with.len() + 1
@@ -242,95 +240,6 @@ impl<B: Bench> Search<'_, B> {
             Some((plan.peaks.reserved, lever.clone(), plan.again))
         });
         recomputed.min_by_key(|row| row.0).map(|(_, lever, again)| (lever, again))
-    }
-
-    /// Numbers of fewer bits: of models that are not trained at all, then of everything.
-    fn lower_precision(&mut self, free: &[Lever]) -> Result<(), B::Error> {
-        let mut with = free.to_vec();
-        if self.is_asked_for(HALF_FROZEN) && self.wants(HALF_FROZEN) {
-            let before = self.plans.len();
-            self.add(free, &[vec![Lever::Plain(HALF_FROZEN)]], &[])?;
-            with.extend(self.helpful(before, self.base.reserved));
-        }
-        // Those that took hold by themselves.
-        let is_tried = |lever: &Lever| self.plans.iter().any(|it| it.levers == [lever.clone()]);
-        let precisions: Vec<Lever> = self.precisions().into_iter().filter(is_tried).collect();
-        for precision in precisions {
-            let with: Vec<Lever> = with.iter().cloned().chain([precision]).collect();
-            self.add(&with, &[Vec::new()], &[])?;
-            if self.is_done(2) {
-                return Ok(());
-            }
-            self.recompute(&with)?;
-            // Smaller batches alone may have been enough, and do no more to the training than with this.
-            if !self.is_done(3) {
-                self.divide(&with)?;
-            }
-            if self.is_done(2) {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Numbers of fewer bits: by settings of the script's own, and by the lever for this card.
-    fn precisions(&self) -> Vec<Lever> {
-        let own = [AMP_BF16, AMP_FP16].into_iter().flat_map(|id| self.own(id));
-        let lever = self.wants(self.wish.precision).then_some(Lever::Plain(self.wish.precision));
-        own.chain(lever).collect()
-    }
-
-    /// The user's own knobs, each value alone and with as many checkpoints as help.
-    fn turn_knobs(&mut self, free: &[Lever]) -> Result<(), B::Error> {
-        let recomputed = self.most_recomputed(free);
-        for (name, values) in &self.wish.knobs {
-            let turned: Vec<Vec<Lever>> = values
-                .iter()
-                .map(|value| vec![Lever::Knob { name: name.clone(), value: value.clone() }])
-                .collect();
-            self.add(free, &turned, &[])?;
-            if let Some((lever, again)) = &recomputed {
-                let with: Vec<Lever> = free.iter().cloned().chain([lever.clone()]).collect();
-                self.add(&with, &turned, &vec![*again; turned.len()])?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Another optimizer, or fewer parameters that learn; alone and with what came lowest so far.
-    fn retrain(&mut self, free: &[Lever]) -> Result<(), B::Error> {
-        // State on the host is no state of another optimizer's.
-        let has_state = |plan: &&Plan| !plan.levers.contains(&Lever::Plain(OFFLOAD_OPTIMIZER));
-        let lowest = self.plans.iter().filter(has_state).min_by_key(|plan| plan.peaks.reserved);
-        let lowest = lowest.map(|plan| (plan.levers.clone(), plan.again));
-        let recomputed = self.most_recomputed(free);
-        let own = of_stage(Stage::Training).flat_map(|row| self.own(row.id));
-        let levers = of_stage(Stage::Training).filter_map(Lever::of);
-        let others: Vec<Lever> = own.chain(levers.filter(|it| self.wants(it.id()))).collect();
-        for lever in others {
-            self.add(free, &[vec![lever.clone()]], &[])?;
-            if let Some((more, again)) = &recomputed {
-                self.add(
-                    &[free, std::slice::from_ref(more)].concat(),
-                    &[vec![lever.clone()]],
-                    &[*again],
-                )?;
-            }
-            if let Some((levers, again)) = lowest.as_ref().filter(|_| !self.is_done(4)) {
-                self.add(levers, &[vec![lever]], &[*again])?;
-            }
-        }
-        if self.is_done(4) || !self.wish.allow_training || !self.wants(FREEZE) {
-            return Ok(());
-        }
-        for part in self.look.parts.clone() {
-            let lever = Lever::Freeze(vec![part]);
-            self.add(free, &[vec![lever.clone()]], &[])?;
-            if let Some((levers, again)) = &lowest {
-                self.add(levers, &[vec![lever]], &[*again])?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -159,6 +159,7 @@ fn lever(lever: &Lever) -> Value {
             let (name, like, set) = (&own.name, &own.like, &own.shown);
             json!({"id": "own-setting", "name": name, "like": like, "set": set, "parts": own.parts})
         }
+        Lever::Shard(count) => json!({"id": "fsdp", "gpus": count}),
         Lever::Knob { name, value } => json!({"id": "knob", "name": name, "value": value}),
     }
 }

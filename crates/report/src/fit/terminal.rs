@@ -59,12 +59,10 @@ pub fn terminal(fit: &Fit, reader: Reader) -> String {
             bytes::text(answer.state)
         );
         lines.section(PLAIN_LABEL, "state", [state]);
-        let with = format!(
-            "{} with {} ({}); `--allow training` chooses among such plans",
-            needs(fit, plan.peaks.reserved),
-            name(plan),
-            plan.label
-        );
+        let is_allowed =
+            if needs_more(plan) { "" } else { "; `--allow training` chooses among such plans" };
+        let needs = needs(fit, plan.peaks.reserved);
+        let with = format!("{needs} with {} ({}){is_allowed}", name(plan), plan.label);
         lines.section(PLAIN_LABEL, "propose", [with]);
         lines.section(PLAIN_LABEL, "do", patch(fit, plan).lines());
     } else if let (false, Some(index)) = (answer.as_it_is.fits(), answer.tightest) {
@@ -135,6 +133,9 @@ fn verdict(fit: &Fit, reader: Reader, lines: &mut Lines) {
         }
         _ => {
             let unless = match answer.proposed {
+                Some(index) if needs_more(&answer.plans[index]) => {
+                    ", unless there are more such GPUs"
+                }
                 Some(_) => ", unless the training may change",
                 None => "",
             };
@@ -185,6 +186,11 @@ fn needs_consent(id: &str) -> bool {
     diagnose::remedies::find(id).is_some_and(|row| row.lever.is_some() && row.label.needs_consent())
 }
 
+/// Whether it is for more GPUs than this one.
+fn needs_more(plan: &Plan) -> bool {
+    plan.levers.iter().any(|lever| matches!(lever, Lever::Shard(_)))
+}
+
 /// Levers in words.
 fn name(plan: &Plan) -> String {
     let word = |lever: &Lever| match lever {
@@ -193,6 +199,7 @@ fn name(plan: &Plan) -> String {
         Lever::Accumulate(parts) => format!("accumulate ×{parts}"),
         Lever::Allocator(settings) => settings.clone(),
         Lever::Knob { name, value } => format!("{name}={value}"),
+        Lever::Shard(count) => format!("FSDP on {count} GPUs"),
         Lever::Own(own) => own.shown.clone(),
         Lever::Plain(id) => (*id).to_owned(),
     };
