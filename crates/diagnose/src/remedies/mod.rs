@@ -171,7 +171,7 @@ pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> 
 }
 
 /// Changes that are made to a training: to its backward pass, its optimizer, its loss or what its batches teach.
-const OF_TRAINING: [&str; 24] = [
+const OF_TRAINING: [&str; 25] = [
     "not-followed",
     "linear-cross-entropy",
     "zero-grad",
