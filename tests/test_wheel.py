@@ -159,7 +159,7 @@ def test_the_tool_runs_scripts_of_another_environment(tool, tmp_path):
     words = (tool / "bin" / "fathom", "run", "--gpu", "rtx3090", "--json", "report.json", "--", PYTHON, SCRIPTS / "leak.py")
     run(*words, cwd=tmp_path)
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report["verdict"] == "fits" and report["categories"] and report["findings"]
+    assert report["verdict"] == "fits_if" and report["categories"] and report["findings"]
 
 
 def test_the_package_of_the_tool(tool, tmp_path):
@@ -168,4 +168,4 @@ import importlib.metadata, fathom
 report = fathom.run({str(SCRIPTS / "leak.py")!r}, gpu="rtx3090", python={str(PYTHON)!r})
 print(report.verdict, *[point.value for point in importlib.metadata.entry_points(group="pytest11")])
 """
-    assert run(tool / "bin" / "python", "-c", text, cwd=tmp_path).split() == ["fits", "fathom.pytest_plugin"]
+    assert run(tool / "bin" / "python", "-c", text, cwd=tmp_path).split() == ["fits_if", "fathom.pytest_plugin"]

@@ -156,6 +156,20 @@ def a_grid_that_is_full():
     written(256 * 256, 256)
 
 
+@spares("scattered-grid")
+def maps_of_regions():
+    """Of 1,024 regions each has a map of its own: 7 × 7 places for one index, and all are filled."""
+
+    def forward(self, maps, regions):
+        pooled = maps.new_zeros(1024, 64, 7, 7)
+        pooled[regions] = self.net(maps)
+        return self.head(pooled.flatten(1))
+
+    net, head = nn.Conv2d(64, 64, 1), nn.Linear(64 * 49, 64)
+    regions = torch.arange(1024, device="cuda").flip(0)
+    train(Calls(forward, net=net, head=head).cuda(), randn(1024, 64, 7, 7), regions)
+
+
 def neighbours(gathered):
     def forward(self, points):
         nearest = torch.cdist(points[:, :, :3], points[:, :, :3]).topk(16)[1]

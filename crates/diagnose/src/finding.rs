@@ -18,7 +18,7 @@ pub struct Finding {
     /// Sentences: what it is, and how that is known.
     pub explanation: String,
     /// What the short report says beneath the evidence: why no fused kernel was taken, or
-    /// `16,384 = batch 128 × 2 × num_group 64 (a guess …)`; mostly empty.
+    /// `a guess: 16,384 = batch 128 × 2 × num_group 64`; mostly empty.
     pub note: String,
     /// What it grows with, by the shapes of its tensors.
     pub scales: String,

@@ -48,11 +48,11 @@ impl<'a> Knobs<'a> {
         Knobs { first: first(scene), named }
     }
 
-    /// `16,384 = batch 128 × 2 × num_group 64 (a guess: the numbers are equal)`, of the first size of what a finding shows
-    /// first.
+    /// `a guess: 16,384 = batch 128 × 2 × num_group 64`, of the first size of what a finding shows first. Weights have
+    /// nothing to do with a batch, whatever their sizes.
     pub(crate) fn sentence(&self, finding: &Finding) -> Option<String> {
         let size = *finding.evidence.first()?.shape.first()?;
-        let (word, first) = self.first?;
+        let (word, first) = self.first.filter(|_| finding.scales.contains("batch"))?;
         let rest = size.checked_div(first).filter(|rest| rest * first == size && 1 < *rest)?;
         let (value, names) = self.factor(rest)?;
         let names: Vec<&str> = names.iter().copied().collect();
@@ -61,7 +61,7 @@ impl<'a> Knobs<'a> {
             more => format!("{more} × "),
         };
         Some(format!(
-            "{} = {word} {} × {between}{} {} (a guess: the numbers are equal)",
+            "a guess: {} = {word} {} × {between}{} {}",
             count(size),
             count(first),
             names.join(" or "),
@@ -103,19 +103,29 @@ mod tests {
     use super::*;
     use crate::finding::Evidence;
 
-    fn said(size: u64, named: &[(u64, &[&'static str])]) -> Option<String> {
+    fn of(scales: &str, size: u64, named: &[(u64, &[&'static str])]) -> Option<String> {
         let named = named.iter().map(|(value, names)| (*value, names.iter().copied().collect()));
         let knobs = Knobs { first: Some(("batch", 128)), named: named.collect() };
         let evidence = vec![Evidence { shape: vec![size, 256, 32], ..Evidence::default() }];
-        knobs.sentence(&Finding { evidence, ..Finding::default() })
+        let scales = scales.to_owned();
+        knobs.sentence(&Finding { evidence, scales, ..Finding::default() })
+    }
+
+    fn said(size: u64, named: &[(u64, &[&'static str])]) -> Option<String> {
+        of("batch × channels", size, named)
     }
 
     #[test]
     fn a_product_has_the_largest_setting_that_fits() {
         let named: [(u64, &[&str]); 2] = [(32, &["group_size"]), (64, &["num_group"])];
         let text = said(16384, &named).unwrap();
-        assert!(text.starts_with("16,384 = batch 128 × 2 × num_group 64 (a guess"), "{text}");
-        assert!(said(128 * 64, &named).unwrap().contains("batch 128 × num_group 64 ("));
+        assert_eq!(text, "a guess: 16,384 = batch 128 × 2 × num_group 64");
+        assert!(said(128 * 64, &named).unwrap().contains("batch 128 × num_group 64"));
+    }
+
+    #[test]
+    fn weights_are_no_product_of_the_batch() {
+        assert_eq!(of("parameters", 16384, &[(64, &["num_group"])]), None);
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         let is_made = MAKERS.contains(&thing.operator());
         let is_sparse =
             |rows: &u64| places(thing).is_some_and(|places| rows.saturating_mul(SPARSE) <= places);
-        thing.is_of_a_pass() && is_made && rows.is_some_and(is_sparse)
+        let has_points = rows.is_some_and(|rows| is_sparse(rows) && !fills_rows(thing, *rows));
+        thing.is_of_a_pass() && is_made && has_points
     };
     let grids = claims.free(scene, is_grid);
     let sizes: BTreeSet<Option<u64>> =
@@ -71,6 +72,11 @@ fn filled<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, u64> {
         }
     }
     sums
+}
+
+/// Whether an index is of whole rows: a pool of regions writes one map for each, and fills every place.
+fn fills_rows(thing: &Thing<'_>, rows: u64) -> bool {
+    thing.shape().first().is_some_and(|first| rows <= first.saturating_mul(SPARSE))
 }
 
 /// Batch and space, without channels.

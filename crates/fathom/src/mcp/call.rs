@@ -43,7 +43,7 @@ pub(super) struct Finished {
     /// The end of what was printed: the script's words, or an error of ours with its hint.
     pub(super) printed: String,
     /// The files that the command has written.
-    pub(super) folder: TempDir,
+    pub(super) _folder: TempDir,
 }
 
 /// Called first in such a process: the kernel tells it when the server is gone.
@@ -158,7 +158,7 @@ impl Call {
         };
         let json = fs::read_to_string(self.file("answer.json")).ok();
         let json = json.and_then(|text| serde_json::from_str(&text).ok());
-        Ok(Finished { json, code, printed: last(&printed), folder: self.files })
+        Ok(Finished { json, code, printed: last(&printed), _folder: self.files })
     }
 }
 

@@ -102,10 +102,10 @@ fn failing(finished: &Finished, mut result: CallToolResult) -> Result<CallToolRe
         let failure = finished
             .json
             .as_ref()
-            .map(|report| short::text(report, "/failure"))
+            .map(|report| format!(": {}", short::text(report, "/failure")))
             .unwrap_or_default();
         let message = format!(
-            "error: the script failed, but not for memory: {failure}\n{}\n\nhint: start the command by itself in its folder; a wrong \
+            "error: the script failed, but not for memory{failure}\n{}\n\nhint: start the command by itself in its folder; a wrong \
              path, a missing file or package fails there too",
             finished.printed
         );
@@ -224,8 +224,7 @@ pub(super) async fn document(
     };
     let written = input.output.as_ref().map(|_| path.display().to_string());
     let output = ReportOutput { written, document, unfinished: !is_whole };
-    drop(finished.folder);
-    given(&output)
+    failing(&finished, given(&output)?)
 }
 
 pub(super) async fn explain(

@@ -14,7 +14,7 @@ pub(crate) struct Finding<'a> {
     /// Whether no other finding counts them.
     counted: bool,
     explanation: &'a str,
-    /// Beneath the evidence in the short report: why no fused kernel was taken, or `16,384 = batch 128 × … (a guess …)`.
+    /// Beneath the evidence in the short report: why no fused kernel was taken, or `a guess: 16,384 = batch 128 × …`.
     note: Option<&'a str>,
     scales: &'a str,
     evidence: Vec<Evidence<'a>>,

@@ -41,6 +41,7 @@ class Known:
         self.is_stream = isinstance(loader.dataset, IterableDataset)
         self.sizes = Sizes()
         self.is_evaluation = False
+        self.has_trained = False  # a loader that does both keeps the length of its training
         self.given = self.passes = self.grows = 0
         self.sizes_given = []  # where batches come in another order: the largest tensor of each
         self.was_largest_given = False
@@ -128,7 +129,8 @@ class Loaders:
     def length(self, theirs):
         def call(loader):
             known = self.known.get(loader)
-            return min(theirs(loader), EVALUATED if known is not None and known.is_evaluation else self.batches)
+            only_evaluates = known is not None and known.is_evaluation and not known.has_trained
+            return min(theirs(loader), EVALUATED if only_evaluates else self.batches)
 
         return call
 
@@ -175,6 +177,7 @@ class Loaders:
             if now is None:
                 return theirs(iterator)
             known = now.known
+            known.has_trained |= now.trains()
             known.is_evaluation = not torch.is_grad_enabled() or (known.is_evaluation and not now.trains())
             limit = self.limit(now)
             if now.given >= limit:

@@ -1,4 +1,7 @@
-"""What `fathom doctor` runs on the phantom. Each line of the file that is named is one thing that was tried."""
+"""What `fathom doctor` runs on the phantom, as `python -I -S -c … FILE PACKAGES`. Each line of FILE is one thing that was tried.
+
+PACKAGES is the folder where the script will find torch. No other is looked into, so that no file of the user's runs.
+"""
 
 import os
 import shutil
@@ -6,6 +9,9 @@ import sys
 import time
 
 FILE = open(sys.argv[1], "w")
+sys.path.append(sys.argv[2])
+# The compiler's workers would start with the user's `sitecustomize`.
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
 
 
 def attempt(label, what):
@@ -13,6 +19,8 @@ def attempt(label, what):
     begun = time.monotonic()
     try:
         mark, text = "ok", what()
+    except ModuleNotFoundError as error:
+        mark, text = "note", f"not tried: `{error.name}` is in another folder than torch, or is missing"
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         mark, text = "FAIL", f"{type(error).__name__}: {lines[0] if lines else 'no reason given'}"

@@ -42,7 +42,13 @@ pub(super) fn all(launch: &Launch, command: &[String]) -> Result<Vec<Row>> {
     let (said, printed) = (folder.path().join("said"), folder.path().join("printed"));
     let settings = Settings::resolve(&Typed::default())?.for_trials();
     let settings = Settings { steps: 0, record: false, timeout: Some(SECONDS), ..settings };
-    let words = [&*program.to_string_lossy(), "-c", SCRIPT, &*said.to_string_lossy()];
+    let torch = launch.python.as_ref().and_then(|python| python.torch.as_ref());
+    let Some(packages) = torch.and_then(|torch| torch.folder.parent()) else {
+        return Ok(vec![Row::new(Mark::Note, "trial", "not made: no torch was found")]);
+    };
+    // Nothing of the user's runs: neither the working folder nor PYTHONPATH, nor what `site` would start.
+    let (program, said) = (program.to_string_lossy(), said.to_string_lossy());
+    let words = [&*program, "-I", "-S", "-c", SCRIPT, &*said, &*packages.to_string_lossy()];
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let ended = launch.run_with(
         &words,
@@ -51,7 +57,7 @@ pub(super) fn all(launch: &Launch, command: &[String]) -> Result<Vec<Row>> {
         Streams::to_file(&printed)?,
         &crate::jobs::Started::default(),
     )?;
-    let mut rows = rows(&fs::read_to_string(&said).unwrap_or_default());
+    let mut rows = rows(&fs::read_to_string(&*said).unwrap_or_default());
     if !ended.status.success() || rows.is_empty() {
         let printed = fs::read_to_string(&printed).unwrap_or_default();
         let last =
