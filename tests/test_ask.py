@@ -130,19 +130,19 @@ def test_the_changed_script_agrees(question, answers, fathom):
         assert peak - changed <= rows[question]["at_most_bytes"] + 2 * MIB, f"it lowers it by {(peak - changed) / MIB:.0f} MiB"
 
 
-def test_trials_measure_what_levers_and_flags_can_change(fathom):
-    """To the byte what the changed script does."""
+def test_trials_measure_what_levers_and_flags_can_change(cold):
+    """To the byte what the changed script does; a fork of a fork has other workspaces."""
     asked = ["batch 4", "flash attention", "checkpoint blocks", "freeze the first 2 blocks", "will it fit in 2 GiB?"]
     flags = ["--verify", "confined", *(word for question in asked for word in ("--ask", question))]
-    report, done = fathom(PYTHON, MODEL, *base(), flags=flags)
+    report, done = cold(PYTHON, MODEL, *base(), flags=flags)
     rows = {row["question"]: row for row in report["answers"]}
     batch, attention, blocks, some, fits = (rows[question] for question in asked)
     plain = ("--record", "off")
-    smaller, _ = fathom(PYTHON, MODEL, "--batch-size", "4", flags=plain)
+    smaller, _ = cold(PYTHON, MODEL, "--batch-size", "4", flags=plain)
     assert batch["effect"] == "lowers" and batch["known"] == "measured", batch
     assert batch["tried"]["before_allocated_bytes"] == report["peak"]["allocated_bytes"]
     assert batch["tried"]["after_allocated_bytes"] == smaller["peak"]["allocated_bytes"]
-    checkpointed, _ = fathom(PYTHON, MODEL, *base(), "--checkpoint", flags=plain)
+    checkpointed, _ = cold(PYTHON, MODEL, *base(), "--checkpoint", flags=plain)
     assert blocks["effect"] == "lowers", blocks
     assert abs(blocks["tried"]["after_allocated_bytes"] - checkpointed["peak"]["allocated_bytes"]) < 8 * MIB
     # The script writes its attention by hand: the lever has no switch to turn, and the bound stays.

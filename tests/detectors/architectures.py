@@ -202,6 +202,6 @@ class Groups(nn.Module):
         return self.net(rows).mean((1, 2)) * weights.repeat_interleave(2 * self.num_group)
 
 
-@fires("activations", "1,024 = batch 8 × 2 × num_group 64 (a guess")
+@fires("activations", "a guess: 1,024 = batch 8 × 2 × num_group 64")
 def rows_that_settings_explain():
     train(Groups().cuda(), randn(8, 2, 64, 32, 64), randn(8))
