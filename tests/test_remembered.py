@@ -9,7 +9,7 @@ IS_WARM = True
 
 # What it allocates depends on a variable, on a file that may be there, on one that may be read and on a folder.
 SCRIPT = """
-import os, pathlib, socket, subprocess, sys
+import os, pathlib, platform, socket, subprocess, sys
 import torch
 
 size = int(os.environ.get("WIDTH", "1")) + len(os.listdir("data"))
@@ -23,6 +23,8 @@ os.makedirs(f"out/{os.getpid()}")
 open(f"out/{os.getpid()}/log", "w").write("a log")
 if sys.argv[-1] == "program":
     subprocess.run(["true"])
+if sys.argv[-1] == "library":
+    platform.architecture()  # has `file` look at Python
 if sys.argv[-1] == "network":
     try:
         with socket.socket() as client:
@@ -90,12 +92,12 @@ def test_an_answer_counts_while_all_that_was_seen_is_the_same(sweep, tmp_path):
 
 
 def test_what_nobody_can_list_is_not_remembered(sweep):
-    answer, sizes, run = sweep("plain,program,network")
-    assert (sizes, run) == ([1, 1, 1], 3)
+    answer, sizes, run = sweep("plain,program,network,library")
+    assert (sizes, run) == ([1, 1, 1, 1], 4)
     assert any("starts other programs (`true`)" in note for note in answer["notes"]), answer["notes"]
     assert any("connects to `192.0.2.1`" in note for note in answer["notes"]), answer["notes"]
-    answer, _, run = sweep("plain,program,network")
-    assert (run, answer["trials"]["remembered"]) == (2, 1)
+    answer, _, run = sweep("plain,program,network,library")
+    assert (run, answer["trials"]["remembered"]) == (2, 2)
 
 
 def test_a_card_without_room_for_a_context_is_remembered_as_too_small(fathom, tmp_path):

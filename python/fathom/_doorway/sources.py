@@ -272,10 +272,16 @@ def look(follows, args, kwargs):
         unseen(looked, given["path"], follows and given.get("follow_symlinks", True))
 
 
-def started(program, *_):
+def started(program, words=(), *_):
     name = os.path.basename(os.fsdecode(program)) if isinstance(program, (str, bytes, os.PathLike)) else "a program"
-    if name not in OF_THE_MACHINE:
+    if name not in OF_THE_MACHINE and not is_about_python(name, words):
         beyond(f"it starts other programs (`{name}`)")
+
+
+def is_about_python(name, words):
+    """`platform.architecture()`, which libraries call, has `file` look at Python itself."""
+    last = words[-1] if isinstance(words, (list, tuple)) and words else None
+    return name == "file" and isinstance(last, str) and os.path.realpath(last) == os.path.realpath(sys.executable)
 
 
 def started_by_shell(command):

@@ -24,8 +24,9 @@ pub fn terminal(replay: &Replay, reader: Reader) -> String {
 }
 
 fn verdict(replay: &Replay, reader: Reader, lines: &mut Lines) {
-    let what =
-        format!("{} events of device {}, torch {}", replay.events, replay.device, torch(replay));
+    let events = if replay.events == 1 { "event" } else { "events" };
+    let (count, device) = (replay.events, replay.device);
+    let what = format!("{count} {events} of device {device}, torch {}", torch(replay));
     if let Some(difference) = &replay.first_difference {
         let first = format!("{what}: first at event {}", difference.event);
         lines.answer(reader.bad, "DIFFERS", &first);
