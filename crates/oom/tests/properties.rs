@@ -50,12 +50,14 @@ fn ask_all(text: &str) -> Vec<Account> {
     accounts
 }
 
-/// The greatest number of a text, all of whose digits may run together, in the largest unit.
+/// The greatest number of a text, all of whose digits may run together, in the largest unit: terabytes, but for
+/// PyTorch's "more than 1EB", which may be cut out of its sentence too.
 fn greatest(text: &str) -> f64 {
+    let unit = if text.contains("EB") { 1u64 << 60 } else { 1 << 40 };
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let runs = squeezed.split(|c: char| !(c.is_ascii_digit() || c == ','));
     let numbers = runs.filter_map(|run| run.replace(',', "").parse::<f64>().ok());
-    (numbers.fold(0.0, f64::max) + 1.0) * (1u64 << 40) as f64
+    (numbers.fold(0.0, f64::max) + 1.0) * unit as f64
 }
 
 fn amounts(account: &Account) -> Vec<Amount> {
