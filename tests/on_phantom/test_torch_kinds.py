@@ -35,6 +35,16 @@ def test_traces_say_nothing_of_ours(how, fresh):
     assert not [str(each.message) for each in said if is_of_ours(each)]
 
 
+def test_a_warning_names_the_line_of_the_script(fresh):
+    weight = torch.nn.Parameter(numbers(4).cuda())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        float(weight.sum())  # torch warns of a scalar that requires a gradient
+        warnings.warn("of my own", stacklevel=1)
+    torch_warns = [each for each in said if "requires_grad=True" in str(each.message)]
+    assert all(each.filename == __file__ for each in said) and torch_warns, [str(each) for each in said]
+
+
 def is_of_ours(warning):
     folder = "/python/fathom/"
     return folder in warning.filename or folder in str(warning.message) or issubclass(warning.category, torch.jit.TracerWarning)

@@ -11,7 +11,7 @@ import threading
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import border, native, unwatched_loops, values
+from . import border, native, unwatched_loops, values, warned
 from .border import DOORWAY
 from .values import rules
 
@@ -84,6 +84,7 @@ def install():
         os.register_at_fork(after_in_child=DOORWAY.callback(_forked))
         _step_aside()
         unwatched_loops.install()
+        warned.install()
     return _mode
 
 
