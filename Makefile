@@ -27,7 +27,7 @@ IN_FUZZ := cd fuzz && CARGO_TARGET_DIR=../target/fuzz
 OTHERS := 2.13.0 2.6.0
 QUICK := accuracy cards peers speed scale values rust planner
 CHECKED := python tests bench examples packaging
-BENCHES := $(QUICK) ranks largest fit_cases names
+BENCHES := $(QUICK) litgpt ranks largest fit_cases names
 
 # Node comes as a wheel, so that the page's scripts are checked wherever Python is.
 TSC := .venvs/tsc
@@ -172,7 +172,7 @@ documents: build
 	$(VENV)/bin/python examples/documents.py $(CASE)
 
 # Some two hours on two cores, on an idle machine. Each part can be measured by itself, and one that fails stops no other.
-bench: build checker .venvs/peers/peers.stamp .venvs/accuracy/accuracy.stamp .venvs/cudnn-9.8.0/cudnn.stamp
+bench: build checker .venvs/peers/peers.stamp .venvs/accuracy/accuracy.stamp .venvs/litgpt/litgpt.stamp .venvs/cudnn-9.8.0/cudnn.stamp
 	for each in $(BENCHES); do $(VENV)/bin/python bench/$$each.py || echo "$$each: failed"; done
 	$(PYTHON) bench/publish.py
 
@@ -216,6 +216,13 @@ $(TSC)/tsc.stamp: requirements/node.txt crates/page/lint/package.json crates/pag
 	$(PYTHON) -m venv .venvs/accuracy
 	$(call beside,.venvs/2.6.0,.venvs/accuracy)
 	.venvs/accuracy/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r bench/requirements-accuracy.txt
+	touch $@
+
+# Lightning, for LitGPT's models; it sees the packages of torch 2.6.0.
+.venvs/litgpt/litgpt.stamp: .venvs/2.6.0/torch.stamp bench/requirements-litgpt.txt
+	$(PYTHON) -m venv .venvs/litgpt
+	$(call beside,.venvs/2.6.0,.venvs/litgpt)
+	.venvs/litgpt/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r bench/requirements-litgpt.txt
 	touch $@
 
 # The oldest cuDNN that can be asked without a card, for the conv nets among these runs.

@@ -54,7 +54,9 @@ def kernels(rows, repository):
         group = list(group)
         is_known = not is_liger or repository
         with tempfile.TemporaryDirectory() as folder:
-            words = [sources(repository, commit, folder)] if is_liger and is_known else []
+            words = [f"{folder}/src"] if is_liger and is_known else []
+            if words:
+                unpack(repository, commit, folder, "src")
             run_rows = [row for row in group if is_known and tables.has_reason(row) != tables.TOO_SLOW]
             peaks = run("kernels.py", run_rows, gpu, words, cudnn(NEWEST))[0] if run_rows else []
         by_row = dict(zip(map(id, run_rows), peaks, strict=True))
@@ -67,13 +69,12 @@ def by_process(row):
     return row["commit"], row["gpu"], row["provider"] == "liger"
 
 
-def sources(repository, commit, folder):
-    """The package as it was at a commit."""
-    packed = subprocess.run(["git", "-C", repository, "archive", commit, "src"], capture_output=True, check=False)
+def unpack(repository, commit, folder, *parts):
+    """Parts of a repository as they were at a commit."""
+    packed = subprocess.run(["git", "-C", repository, "archive", commit, *parts], capture_output=True, check=False)
     if packed.returncode != 0:
-        raise SystemExit(f"error: `{repository}` has no commit {commit} of Liger-Kernel\n{packed.stderr.decode()}")
+        raise SystemExit(f"error: `{repository}` has no commit {commit} with {parts}\n{packed.stderr.decode()}")
     subprocess.run(["tar", "x", "-C", folder], input=packed.stdout, check=True)
-    return f"{folder}/src"
 
 
 def main(asked):
