@@ -55,7 +55,9 @@ fn greatest(text: &str) -> f64 {
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let runs = squeezed.split(|c: char| !(c.is_ascii_digit() || c == ','));
     let numbers = runs.filter_map(|run| run.replace(',', "").parse::<f64>().ok());
-    (numbers.fold(0.0, f64::max) + 1.0) * (1u64 << 40) as f64
+    // `Tried to allocate more than 1EB memory.`
+    let unit = if text.contains("1EB") { 60 } else { 40 };
+    (numbers.fold(0.0, f64::max) + 1.0) * (1u64 << unit) as f64
 }
 
 fn amounts(account: &Account) -> Vec<Amount> {
