@@ -121,22 +121,29 @@ fn reason(entry: &Entry) -> String {
         Cause::NotMemory => {
             "the message names another error of CUDA than memory: this is not an out-of-memory error".to_owned()
         }
-        Cause::Warning if account.family.id == "deepspeed" => account.family.means.to_owned(),
-        Cause::Warning if account.family.id == "llama_cpp" => {
+        Cause::Warning => warning(account),
+        Cause::NotTold => not_told(account),
+        Cause::Nothing => String::new(),
+    }
+}
+
+/// What goes on after a refusal that is none.
+fn warning(account: &Account) -> String {
+    match account.family.id {
+        "deepspeed" => account.family.means.to_owned(),
+        "llama_cpp" => {
             "memory of the host could not be pinned; llama.cpp goes on with ordinary memory, which is copied more slowly"
                 .to_owned()
         }
-        Cause::Warning if account.family.id == "llama_cpp_compute" => {
+        "llama_cpp_compute" => {
             "llama.cpp tries again without pipeline parallelism, which wants a smaller compute buffer; if no other \
              message follows, it goes on"
                 .to_owned()
         }
-        Cause::Warning => format!(
+        _ => format!(
             "{} says itself that this is no failure: it goes on with an algorithm that wants less",
             account.family.speaker
         ),
-        Cause::NotTold => not_told(account),
-        Cause::Nothing => String::new(),
     }
 }
 
