@@ -1,6 +1,6 @@
 //! Texts about memory: messages and tables.
 
-use oom::Account;
+use oom::{Account, Cause};
 use report::oom::{Entry, Next, Texts};
 
 use crate::Hinted;
@@ -26,9 +26,11 @@ pub fn entries(texts: &[(String, String)]) -> Vec<Entry> {
         oom::read(text).into_iter().map(|account| entry(file, account)).collect()
     };
     let mut entries: Vec<Entry> = texts.iter().flat_map(read).collect();
-    let rank =
-        |account: &Account| (!account.kind.is_refusal(), !account.has_numbers(), !account.sure);
-    entries.sort_by_key(|entry| rank(&entry.account));
+    entries.sort_by_key(|entry| {
+        let account = &entry.account;
+        let is_warning = entry.balance.cause == Cause::Warning;
+        (!account.kind.is_refusal(), is_warning, !account.has_numbers(), !account.sure)
+    });
     entries
 }
 

@@ -146,3 +146,28 @@ fn what_takes_little_is_not_the_cause() {
     let blamed = |name: &str| diagnose::is_blamed(name, &told, anatomy.allocated_peak.allocated);
     assert!(!named.iter().any(|(name, _)| blamed(name)), "{named:?} {told:?}");
 }
+
+/// Of a snapshot it is not always known which library asked, nor then whether it keeps what it got.
+#[test]
+fn scratch_memory_is_given_back_kept_or_not_known() {
+    let found = |name: &str| {
+        let number = if name.is_empty() { 0 } else { 7 };
+        let text = REPLICAS
+            .replace("AddmmBackward0.mat1", if name.is_empty() { "nothing" } else { name })
+            .replace(" in module.fc\"", "\"")
+            .replace("activations text 7", &format!("workspace text {number}"))
+            .replace("CLASS", "Sequential")
+            .replace("SHAPE", "uint8[33554432]");
+        let (all, _) = findings(&text);
+        let found = all.into_iter().find(|found| found.id == "workspace").expect("a finding");
+        (found.title, found.explanation)
+    };
+    let (title, explanation) = found("cuBLAS workspace");
+    assert_eq!(title, "scratch memory: cuBLAS workspace");
+    assert!(explanation.contains("kept for all further ones"), "{explanation}");
+    let (_, explanation) = found("cuDNN convolution");
+    assert!(explanation.contains("given back right after."), "{explanation}");
+    let (title, explanation) = found("");
+    assert_eq!(title, "scratch memory of a library");
+    assert!(explanation.contains("or kept by the library"), "{explanation}");
+}

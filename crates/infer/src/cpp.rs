@@ -96,7 +96,7 @@ mod tests {
     fn workspaces_are_said_by_who_allocates_them() {
         let mut texts = Text::default();
         let name = read("at::cuda::allocateCUDABlasWorkspace(unsigned long)", &mut texts);
-        assert_eq!(name.says, Some(Says::Is(Category::Workspace, "cuBLAS")));
+        assert_eq!(name.says, Some(Says::Is(Category::Workspace, "cuBLAS workspace")));
         assert!(!name.makes_tensor);
         assert!(read("at::detail::empty_cuda(c10::ArrayRef<long>)", &mut texts).makes_tensor);
     }

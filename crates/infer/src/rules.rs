@@ -153,7 +153,7 @@ const PYTHON: &[Row] = &[
     row("deepspeed/runtime/zero/stage_1_and_2.py", &["setup_buckets"], Says::Is(SENT, "gradient buckets (DeepSpeed)")),
     row("deepspeed/runtime/zero/stage3.py", &["__reduce_and_partition_ipg_grads", "_DeepSpeedZeroOptimizer_Stage3__reduce_and_partition_ipg_grads"], Says::Is(SENT, "gradient buckets (DeepSpeed)")),
     // Scratch memory.
-    row("transformer_engine/pytorch/module/base.py", &["get_workspace"], Says::Is(Category::Workspace, "cuBLASLt (Transformer Engine)")),
+    row("transformer_engine/pytorch/module/base.py", &["get_workspace"], Says::Is(Category::Workspace, "cuBLASLt workspace (Transformer Engine)")),
     // Trials of compilers.
     row("triton/testing.py", &["do_bench"], Says::Is(Category::Temporaries, "autotuning")),
     row("triton/runtime/autotuner.py", &["*"], Says::Is(Category::Temporaries, "autotuning")),
@@ -167,10 +167,10 @@ const PYTHON: &[Row] = &[
 #[rustfmt::skip]
 pub(crate) const CPP: &[(&str, Says)] = &[
     ("torch::autograd::Engine::", Says::Runs(Phase::Backward)),
-    ("allocateCUDABlasWorkspace", Says::Is(Category::Workspace, "cuBLAS")),
-    ("getCUDABlasLtWorkspace", Says::Is(Category::Workspace, "cuBLASLt")),
-    ("parseChosenWorkspaceSize", Says::Is(Category::Workspace, "cuBLAS")),
-    ("getNewWorkspace", Says::Is(Category::Workspace, "cuBLAS")),
+    ("allocateCUDABlasWorkspace", Says::Is(Category::Workspace, "cuBLAS workspace")),
+    ("getCUDABlasLtWorkspace", Says::Is(Category::Workspace, "cuBLASLt workspace")),
+    ("parseChosenWorkspaceSize", Says::Is(Category::Workspace, "cuBLAS workspace")),
+    ("getNewWorkspace", Says::Is(Category::Workspace, "cuBLAS workspace")),
     ("at::autocast::cached_cast", Says::Is(Category::Casts, "")),
     ("c10d::Reducer::", Says::Is(SENT, "gradient buckets (DDP)")),
     ("c10d::ProcessGroupNCCL::", Says::Is(SENT, "buffers of collectives")),

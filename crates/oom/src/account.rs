@@ -90,6 +90,8 @@ pub struct Figures {
     pub used: Option<Amount>,
     /// Neither PyTorch's nor free, where the text counts it itself.
     pub other: Option<Amount>,
+    /// What a compiled program needs in all, as XLA plans it.
+    pub planned: Option<Amount>,
     /// The greatest `allocated` so far.
     pub peak_allocated: Option<Amount>,
     /// The greatest `reserved` so far.
@@ -235,6 +237,11 @@ impl Account {
             && (self.device, self.rank, self.cause) == (other.device, other.rank, other.cause)
             && self.figures == alone
             && self.processes.is_empty()
+    }
+
+    /// Whether it is about the host's memory where the family mostly speaks of the GPU's.
+    pub(crate) fn is_of_host_instead(&self) -> bool {
+        self.memory == Memory::Host && self.family.memory == Memory::Device
     }
 
     /// Whether it has any number about memory.

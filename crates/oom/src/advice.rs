@@ -1,6 +1,6 @@
 //! Which advice can help: of what the message says, and of what its numbers say.
 
-use crate::account::{Account, Advised, Kind};
+use crate::account::{Account, Advised, Figures, Kind};
 use crate::amount::Amount;
 use crate::balance::Balance;
 use recording::Known;
@@ -83,6 +83,9 @@ impl Advice {
     }
 }
 
+/// Segments that grow take and give whole pages of this length: smaller pieces gain nothing.
+const PAGE: u64 = 2 << 20;
+
 /// Judges what the message advises, and what its numbers allow.
 pub fn advise(account: &Account, balance: &Balance) -> Vec<Advice> {
     let Some(tried) = account.tried().filter(|_| account.kind.is_refusal()) else {
@@ -99,10 +102,12 @@ pub fn advise(account: &Account, balance: &Balance) -> Vec<Advice> {
     }
     let judge = Judge::of(account, tried);
     let split = said(&[Advised::ExpandableSegments, Advised::MaxSplitSize]);
-    let is_of_use = figures.unallocated.is_some() && account.kind.is_caching_allocator();
+    let is_of_use = figures.unallocated.is_some_and(|rest| PAGE <= rest.high)
+        && matches!(account.kind, Kind::Cuda | Kind::Hip);
     if split.is_some() || is_of_use && !judge.had_room() {
         // Pages that are unmapped go back to the card, and below the limit alike.
-        let reach = figures.unallocated.and_then(|rest| Some(judge.room?.plus(rest)));
+        let room = judge.room.or_else(|| judge.at_most(figures));
+        let reach = figures.unallocated.and_then(|rest| Some(room?.plus(rest)));
         list.push(judge.advice(Remedy::UseReserved, split, reach, Known::Measured));
     }
     if let Some(empty) = said(&[Advised::EmptyCache]) {
@@ -156,6 +161,12 @@ impl Judge {
     /// What was free was enough by itself.
     fn had_room(&self) -> bool {
         self.room.is_some_and(|room| room.at_least(self.tried) == Some(true))
+    }
+
+    /// What may have been free, where the message does not say: all that PyTorch does not have.
+    fn at_most(&self, figures: &Figures) -> Option<Amount> {
+        let rest = figures.capacity?.minus(figures.reserved?)?;
+        Some(self.below_limit(Amount { low: 0, ..rest }))
     }
 
     fn below_limit(&self, amount: Amount) -> Amount {

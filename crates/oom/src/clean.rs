@@ -84,7 +84,7 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
         let is_escaped = plain.contains("\\n") && plain.contains("File \\\"");
         let plain = if is_escaped { unescaped(&plain) } else { plain };
         for part in plain.split('\n') {
-            let text = without_labels(part).trim_end_matches(|c| !is_ink(c)).to_owned();
+            let text = without_labels(part, false).trim_end_matches(|c| !is_ink(c)).to_owned();
             lines.push(Line { number: index + 1, rank: rank(part), text });
         }
     }
@@ -196,7 +196,10 @@ pub(crate) fn squeeze(plain: &str) -> Squeezed {
     for line in plain.split('\n') {
         squeezed.starts.push(squeezed.text.len());
         for (index, part) in line.split(ESCAPED_BREAK).enumerate() {
-            let mut inked = without_labels(part).chars().filter(|c| is_ink(*c)).peekable();
+            // `CUDA error: out of memory`, broken behind its first word.
+            let is_split = ["cuda", "hip"].iter().any(|word| squeezed.text.ends_with(word));
+            let part = without_labels(part, is_split);
+            let mut inked = part.chars().filter(|c| is_ink(*c)).peekable();
             let meet =
                 squeezed.text.ends_with(is_digit) && inked.peek().is_some_and(|c| is_digit(*c));
             // A box or a terminal breaks full lines only: none is shorter than what follows it.
@@ -225,19 +228,19 @@ fn is_ink(c: char) -> bool {
 }
 
 /// A line without `[rank3]:`, `(Worker pid=7)`, `2025-06-05 06:18:13,001`, `ERROR` and the like in front.
-fn without_labels(line: &str) -> &str {
+fn without_labels(line: &str, is_split: bool) -> &str {
     let mut line = line;
     for _ in 0..LABELS {
         line = line.trim_start_matches(|c: char| !is_ink(c) || matches!(c, '>' | '#' | '*'));
         line = line.strip_prefix("- ").unwrap_or(line).trim_start();
-        let Some(length) = label(line) else { break };
+        let Some(length) = label(line, is_split) else { break };
         line = line[length..].strip_prefix(':').unwrap_or(&line[length..]);
     }
     line
 }
 
 /// The length of the label a line begins with.
-fn label(line: &str) -> Option<usize> {
+fn label(line: &str, is_split: bool) -> Option<usize> {
     let near = |end: char| line.char_indices().take(LABEL).find(|(_, c)| *c == end);
     let bracket = |end: char| near(end).map(|(at, c)| at + c.len_utf8());
     match line.chars().next()? {
@@ -256,9 +259,13 @@ fn label(line: &str) -> Option<usize> {
             (is_time && (word.contains(['-', ':']) || is_clock)).then_some(word.len())
         }
         _ => code_place(line).or_else(|| compose(line)).or_else(|| {
-            LEVELS.iter().find_map(|level| {
+            let is_word = is_split && line.starts_with("error: out");
+            LEVELS.iter().filter(|_| !is_word).find_map(|level| {
                 let start = line.get(..level.len())?;
-                let ends = !line[level.len()..].starts_with(|c: char| c.is_ascii_alphanumeric());
+                let rest = &line[level.len()..];
+                // `error 2 out of memory` goes on with a sentence.
+                let rest = if start == *level { rest.trim_start() } else { rest };
+                let ends = !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
                 (start.eq_ignore_ascii_case(level) && ends).then_some(level.len())
             })
         }),
@@ -305,6 +312,19 @@ mod tests {
             "> # Tried to allocate 2.00 GiB",
         ] {
             assert_eq!(squeezed(text), bare, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_message_are_no_level_of_a_logger() {
+        assert_eq!(squeezed("CUDA\n> error: out of memory"), "cudaerror:outofmemory");
+        assert_eq!(squeezed("failed with\nerror 2 out of memory"), "failedwitherror2outofmemory");
+        for text in ["ERROR 2 out of memory", "error: 2 out of memory", "a\nWARNING out of memory"]
+        {
+            assert!(
+                !squeezed(text).contains("error") && !squeezed(text).contains("warn"),
+                "{text}"
+            );
         }
     }
 

@@ -39,9 +39,10 @@ pub(crate) fn read(squeezed: &Squeezed) -> Vec<Account> {
         };
         let mut account = Account::new(found.family, squeezed.line(found.at));
         (found.family.fill)(&mut account, &window);
-        // Prose uses these words too; a message has a number.
+        // Prose uses these words too; a message has a number, and nobody is refused nothing.
         let is_bare = matches!(words, "triedtoallocate" | "totalcapacity;");
-        if !is_bare || account.figures.tried.or(account.figures.capacity).is_some() {
+        let number = account.figures.tried.or(account.figures.capacity);
+        if !is_bare || number.is_some_and(|number| number.high != 0) {
             accounts.push(account);
         }
     }
@@ -59,6 +60,7 @@ fn heads(squeezed: &Squeezed) -> Vec<Found> {
         }
     }
     all.sort_by_key(|found| (found.at, std::cmp::Reverse(found.head.words.len())));
+    without_quotes(&mut all, squeezed);
     let mut heads: Vec<Found> = Vec::new();
     for found in all.into_iter().take(MOST) {
         let inside = heads.last().is_some_and(|last| {
@@ -73,10 +75,23 @@ fn heads(squeezed: &Squeezed) -> Vec<Found> {
     heads
 }
 
+/// A traceback shows the line that raises, `raise ValueError("…`; the message itself follows, if it was not cut off.
+fn without_quotes(all: &mut Vec<Found>, squeezed: &Squeezed) {
+    let is_source = |found: &Found| {
+        let (start, _) = squeezed.around(found.at);
+        let before = &squeezed.text[start..found.at];
+        before.starts_with("raise") && before.ends_with(['"', '\''])
+    };
+    let said: Vec<&str> =
+        all.iter().filter(|found| !is_source(found)).map(|found| found.head.words).collect();
+    all.retain(|found| !(is_source(found) && said.contains(&found.head.words)));
+}
+
 fn fits(squeezed: &Squeezed, found: &Found) -> bool {
     let text = squeezed.text.as_str();
     let (start, end) = squeezed.around(found.at);
     let place = Place {
+        above: &text[..start],
         before: &text[start..found.at],
         line: &text[found.at..end],
         rest: &text[found.at..(found.at + LONGEST).min(text.len())],

@@ -1,5 +1,6 @@
 //! The reference of families, as Markdown: `tests/families.rs` keeps the page like this.
 
+use crate::facts::OF_CAUSES;
 use crate::families::{Family, TABLE};
 
 /// `docs/reference/messages.md`.
@@ -16,6 +17,11 @@ pub fn messages() -> String {
         page += &format!("| `{id}` | {speaker} | {} | {means} |\n", memory.name());
     }
     page += "\n| family | what is said about it | source |\n| --- | --- | --- |\n";
+    for row in &OF_CAUSES {
+        for fact in row.facts {
+            page += &format!("| {} | {} | <{}> |\n", row.families, fact.says, fact.source);
+        }
+    }
     for family in TABLE {
         for fact in family.facts {
             page += &format!("| `{}` | {} | <{}> |\n", family.id, fact.says, fact.source);

@@ -83,17 +83,19 @@ fn other_errors(accounts: &mut [Account], text: &str) {
     }
 }
 
-/// Some reports put the calls below.
+/// Some reports put the calls below, in front of the next message.
 fn behind(accounts: &mut [Account], tracebacks: &[Found]) {
+    let lines: Vec<usize> = accounts.iter().map(|account| account.line).collect();
     for account in accounts.iter_mut() {
+        let next = lines.iter().find(|line| account.line < **line).copied();
+        let end = next.unwrap_or(usize::MAX).min(account.line + BEHIND + 1);
         let raises = account.family.raises || account.kind == crate::Kind::Server;
         if !raises || account.traceback.is_some() {
             continue;
         }
         let from = tracebacks.partition_point(|found| found.first <= account.line);
         let next = tracebacks.iter().skip(from).take(50).find(|found| {
-            (account.rank.is_none() || found.rank == account.rank)
-                && found.first <= account.line + BEHIND
+            (account.rank.is_none() || found.rank == account.rank) && found.first < end
         });
         account.traceback = next.map(|found| found.traceback.clone());
     }

@@ -47,6 +47,11 @@ impl Traceback {
         })
     }
 
+    /// Whether its files are those of a Windows machine: `C:\Users\…`.
+    pub fn is_of_windows(&self) -> bool {
+        self.frames.iter().any(|frame| frame.file.get(1..3) == Some(":\\"))
+    }
+
     /// Whether a call has this name.
     pub fn calls(&self, function: &str) -> bool {
         self.frames.iter().any(|frame| frame.function == function)

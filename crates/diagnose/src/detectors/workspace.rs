@@ -31,8 +31,13 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         _ => Vec::new(),
     };
     // PyTorch keeps one for each handle and stream; its size is a setting.
-    let is_kept = largest.tensor.name.starts_with("cuBLAS workspace");
+    let is_kept = largest.tensor.name.starts_with("cuBLAS");
     let (when, scales) = match is_kept {
+        // A snapshot does not always say which library it was.
+        _ if largest.tensor.name.is_empty() => (
+            "and given back right after, or kept by the library",
+            "the shapes of that layer, by the library's rules",
+        ),
         true => (
             "and kept for all further ones on this stream. Its size is that of \
              `CUBLAS_WORKSPACE_CONFIG`, or PyTorch's own for the GPU",
@@ -41,7 +46,10 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         false => ("and given back right after", "the shapes of that layer, by the library's rules"),
     };
     vec![Finding {
-        title: format!("scratch memory: {}", largest.tensor.name),
+        title: match largest.tensor.name.as_str() {
+            "" => "scratch memory of a library".to_owned(),
+            name => format!("scratch memory: {name}"),
+        },
         explanation: format!(
             "The largest is asked for at {} {}, {when}.{soft}{benchmark}",
             place(largest.line()),

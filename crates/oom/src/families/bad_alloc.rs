@@ -34,7 +34,11 @@ pub(super) const FAMILY: Family = Family {
         Head {
             words: "memoryerror",
             near: 300,
-            fits: |place| place.before.is_empty() && !place.near(200).contains("cuda"),
+            // A terminal that is narrow breaks `torch.OutOfMemoryError` in two.
+            fits: |place| {
+                let is_alone = place.before.is_empty() && !place.above.ends_with("outof");
+                is_alone && !place.near(200).contains("cuda")
+            },
         },
         also("cannotallocatememory", 300),
     ],

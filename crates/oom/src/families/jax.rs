@@ -43,6 +43,7 @@ fn fill(account: &mut Account, window: &Window<'_>) {
     let asked = reading::rest(text, window.head).unwrap_or_default();
     account.figures.tried = amount(asked);
     reading::pool(account, text);
+    account.figures.planned = reading::behind(text, "totalallocation:");
     account.tensor = reading::rest(text, "shape:").and_then(|text| {
         let dtype = &text[..text.bytes().take(12).position(|byte| byte == b'[')?];
         let (shape, _) = reading::shape(&text[dtype.len()..])?;

@@ -23,14 +23,15 @@ pub(super) const FAMILY: Family = Family {
         says("pi_out_of_resources"),
         says("ze_result_error_out_of_device_memory"),
         says("ze_result_error_out_of_host_memory"),
+        says("ur_result_error_device_lost"),
     ],
     fill,
     steps: no_steps,
 };
 
 fn fill(account: &mut Account, window: &Window<'_>) {
-    // Registers and queues are resources too.
-    account.sure = !window.head.ends_with("resources");
+    // Registers and queues are resources too, and a device is lost for many reasons.
+    account.sure = window.head.ends_with("memory");
     if window.head.ends_with("host_memory") {
         account.memory = Memory::Host;
     }

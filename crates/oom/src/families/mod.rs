@@ -63,6 +63,7 @@ mod tpu;
 mod transformers;
 mod triton;
 mod vllm;
+mod vulkan;
 mod webui;
 mod xpu;
 
@@ -77,14 +78,14 @@ pub const TABLE: &[&Family] = &[
     &nvml::FAMILY, &directml::FAMILY,
     // Below PyTorch: drivers and libraries.
     &pinned::FAMILY, &thrust::FAMILY, &bitsandbytes::FAMILY, &triton::FAMILY, &nccl::FAMILY, &cublas::FAMILY,
-    &cudnn::FAMILY, &level_zero::FAMILY, &hip_error::FAMILY, &transformers::FAMILY,
+    &cudnn::FAMILY, &level_zero::FAMILY, &vulkan::FAMILY, &hip_error::FAMILY, &transformers::FAMILY,
     &deepspeed::FAMILY, &faiss::FAMILY, &webui::FAMILY,
     // Other frameworks.
     &tpu::FAMILY, &jax::FAMILY, &tensorflow::FAMILY, &directml::TENSORFLOW, &stream_executor::FAMILY, &paddle::FAMILY, &cupy::FAMILY,
     &onnxruntime::FAMILY, &onnxruntime::LIMIT, &theano::FAMILY, &rmm::FAMILY, &julia::FAMILY, &caffe::FAMILY,
     // Programs that serve models.
     &vllm::FAMILY, &vllm::WARM_UP, &flashinfer::FAMILY, &sglang::FAMILY, &sglang::GRAPHS, &tgi::FAMILY, &lmdeploy::FAMILY,
-    &tensorrt::FAMILY, &ollama::FAMILY, &llama_cpp::FAMILY,
+    &tensorrt::FAMILY, &ollama::FAMILY, &llama_cpp::FAMILY, &llama_cpp::COMPUTE,
     // The host.
     &shared_memory::FAMILY, &cpu_allocator::FAMILY, &numpy::FAMILY, &bad_alloc::FAMILY, &paging_file::FAMILY,
     &oom_killer::FAMILY,
@@ -164,6 +165,10 @@ pub struct Family {
 impl Family {
     /// What to do next about one of its messages.
     pub fn steps(&self, account: &Account) -> Vec<Step> {
+        let is_framework = matches!(account.kind, Kind::Jax | Kind::TensorFlow | Kind::Framework);
+        if is_framework && account.is_of_host_instead() {
+            return vec![step("what the machine has left", "free -h")];
+        }
         (self.steps)(account)
     }
 }
@@ -193,6 +198,8 @@ pub(crate) struct Head {
 
 /// Where words were found.
 pub(crate) struct Place<'a> {
+    /// What stands in the lines above.
+    pub(crate) above: &'a str,
     /// What stands before them in their line.
     pub(crate) before: &'a str,
     /// They themselves and what follows in their line.

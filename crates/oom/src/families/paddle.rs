@@ -19,7 +19,10 @@ pub(super) const FAMILY: Family = Family {
         Head {
             words: "cannotallocate",
             near: 0,
-            fits: |place| place.near(80).contains("memoryongpu"),
+            fits: |place| {
+                let near = place.near(80);
+                near.contains("memoryongpu") || near.contains("gpumemory,availablememory")
+            },
         },
         // Before 1.0.
         says(OLD),
@@ -41,8 +44,10 @@ fn fill(account: &mut Account, window: &Window<'_>) {
     account.figures = Figures {
         tried: reading::behind(text, "cannotallocate"),
         allocated: reading::before(text, "memoryhasbeenallocated"),
-        free: reading::behind(text, "availablememoryisonly"),
+        free: reading::behind(text, "availablememoryisonly")
+            .or_else(|| reading::behind(text, "availablememoryis")),
         ..Figures::default()
     };
-    account.device = reading::ordinal(text, "memoryongpu");
+    account.device = reading::ordinal(text, "memoryongpu")
+        .or_else(|| reading::ordinal(window.before, "memoryerrorongpu"));
 }

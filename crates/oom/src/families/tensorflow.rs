@@ -42,6 +42,11 @@ fn fill(account: &mut Account, window: &Window<'_>) {
         account.cause = text.contains("thisisnotafailure").then_some(Cause::Warning);
     }
     reading::pool(account, text);
+    if account.figures.limit.is_none() {
+        // The allocator prints its statistics before the operator fails.
+        let stats = window.before.rfind("stats:limit:").map_or("", |at| &window.before[at..]);
+        reading::pool(account, stats);
+    }
     let named = reading::rest(text, "tensorwithshape").filter(|_| window.head.starts_with("oom"));
     let Some((shape, rest)) = named.and_then(reading::shape) else { return };
     let dtype = reading::rest(rest, "andtype").unwrap_or_default();

@@ -1,6 +1,6 @@
 //! TensorRT and TensorRT-LLM: an engine is built or loaded, or its executor made, and CUDA has too little left.
 
-use super::{Fact, Family, Memory, Window, also, reading, says, step};
+use super::{Fact, Family, Head, Memory, Window, also, reading, says, step};
 use crate::account::{Account, Kind};
 use crate::cause::Cause;
 
@@ -21,23 +21,38 @@ pub(super) const FAMILY: Family = Family {
         says("executorcreationfailedduetoinsufficientgpumemory"),
         also("nvinfer1::internal::defaultallocator::allocate:2(outofmemory)", 300),
         says("errorcode1:cudaruntime(outofmemory)"),
+        Head {
+            words: RUNNING,
+            near: 0,
+            fits: |place| place.line.contains("outofmemory") && place.line.contains("tensorrt_llm"),
+        },
         also("requestedamountofgpumemory(", 400),
         also("outofmemory(requestedsizewas", 600),
     ],
     fill,
-    steps: |_| {
-        vec![
-            step(
+    steps: |account| {
+        let less = match account.who.is_empty() {
+            true => step(
                 "less for trials while an engine is built",
                 "trtexec --memPoolSize=workspace:1024M …",
             ),
-            step("who else has the GPU", "nvidia-smi"),
-        ]
+            false => step(
+                "less for the KV cache",
+                "trtllm-serve MODEL --kv_cache_free_gpu_memory_fraction 0.5",
+            ),
+        };
+        vec![less, step("who else has the GPU", "nvidia-smi")]
     },
 };
 
+/// TensorRT-LLM, whose engine runs.
+const RUNNING: &str = "cudaruntimeerrorin";
+
 fn fill(account: &mut Account, window: &Window<'_>) {
     let text = window.text;
+    if window.head == RUNNING {
+        account.who = "TensorRT-LLM".to_owned();
+    }
     if window.head.starts_with("executor") {
         let is_cache = text.contains("couldnotbecreated:kvcache");
         account.cause = is_cache.then_some(Cause::Cache);

@@ -171,7 +171,7 @@ fn account(entry: &Entry) -> Value {
         "rank": account.rank,
         "means": account.family.means,
         "why": why::why(entry),
-        "facts": account.family.facts.iter().map(|fact| {
+        "facts": oom::facts(account, entry.balance.cause).into_iter().map(|fact| {
             value!({"says": fact.says, "source": fact.source})
         }).collect::<Vec<_>>(),
         "asked_at": account.traceback.as_ref().and_then(|calls| frame(calls.user()?)),
@@ -189,6 +189,7 @@ fn account(entry: &Entry) -> Value {
         "private_pools": amount(figures.private_pools),
         "this_process": amount(figures.this_process),
         "limit": amount(figures.limit),
+        "planned": amount(figures.planned),
         "used": amount(figures.used),
         "peak_allocated": amount(figures.peak_allocated),
         "peak_reserved": amount(figures.peak_reserved),

@@ -2,12 +2,16 @@
 
 use oom::account::Advised;
 use oom::advice::Remedy;
-use oom::{Account, Advice, Amount, Cause, Helps, Kind};
+use oom::{Account, Advice, Amount, Helps, Kind};
 
+use super::Entry;
 use crate::bytes;
 
 /// `1.34 GiB`; both ends where the text leaves more open than its last digit.
 pub(super) fn amount(amount: Amount) -> String {
+    if LARGE <= amount.low {
+        return large(amount);
+    }
     let (low, high) = (bytes::text(amount.low), bytes::text(amount.high));
     let open = amount.high - amount.low;
     // Half of a last digit on each side is what the text itself rounds.
@@ -18,6 +22,17 @@ pub(super) fn amount(amount: Amount) -> String {
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),
+    }
+}
+
+/// No GPU has that much: a size that was computed wrongly.
+const LARGE: u64 = 10 << 40;
+
+/// `127.99 TiB`; of an exabyte and more texts are not read to the last digit.
+fn large(amount: Amount) -> String {
+    match amount.low >> 60 {
+        0 => format!("{:.2} TiB", amount.middle() as f64 / (1u64 << 40) as f64),
+        _ => "1 EiB or more".to_owned(),
     }
 }
 
@@ -37,11 +52,9 @@ pub(super) fn place(account: &Account) -> Option<String> {
 }
 
 /// What maintainers say, each with its source.
-pub(super) fn facts(account: &Account) -> Vec<String> {
+pub(super) fn facts(entry: &Entry) -> Vec<String> {
     let says = |fact: &oom::families::Fact| format!("{} ({})", fact.says, fact.source);
-    // They are about memory.
-    let is_memory = account.cause != Some(Cause::NotMemory);
-    account.family.facts.iter().filter(|_| is_memory).map(says).collect()
+    oom::facts(&entry.account, entry.balance.cause).into_iter().map(says).collect()
 }
 
 /// `train.py:387 in forward: x = self.layer(x)`

@@ -42,8 +42,7 @@ pub fn terminal(texts: &Texts, reader: Reader) -> String {
         sections.push(Section { label: "", rows: processes(texts) });
         let advice = entry.advice.iter().map(|advice| sentences::advice(advice, &entry.account));
         sections.push(Section { label: "advice", rows: sentences(advice) });
-        sections
-            .push(Section { label: "known", rows: sentences(sentences::facts(&entry.account)) });
+        sections.push(Section { label: "known", rows: sentences(sentences::facts(entry)) });
     }
     sections.extend(texts.sought.as_ref().map(sought));
     sections.extend(texts.solution.as_ref().map(shapes));

@@ -31,12 +31,11 @@ pub(super) fn why(entry: &Entry) -> Vec<String> {
         )
     }));
     if balance.cause == Cause::RoomWasLeft {
-        rows.push(
-            "what else can refuse: a limit (a memory fraction, a MIG or container slice), a page file \
-             that is too small on Windows, a process that gave its memory back in between"
-                .to_owned(),
-        );
+        rows.push(format!("what else can refuse: {}", else_refuses(account.kind)));
     }
+    rows.extend(account.figures.planned.map(|all| {
+        format!("the compiled program needs {} in all, as XLA planned it", amount(all))
+    }));
     if balance.spilled {
         rows.push(
             "PyTorch has more than the GPU: the driver lends it memory of the host, as on Windows"
@@ -44,6 +43,24 @@ pub(super) fn why(entry: &Entry) -> Vec<String> {
         );
     }
     rows
+}
+
+/// What refuses memory beside a GPU that is full.
+fn else_refuses(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Xpu => {
+            "the driver's limit for one allocation, a page file that is too small on Windows, a process that gave its \
+             memory back in between"
+        }
+        Kind::Hip => {
+            "a memory fraction, a page file that is too small on Windows, a driver that does not support the GPU yet, \
+             a process that gave its memory back in between"
+        }
+        _ => {
+            "a limit (a memory fraction, a MIG or container slice), a page file that is too small on Windows, a \
+             process that gave its memory back in between"
+        }
+    }
 }
 
 /// The reason, in one sentence.
@@ -58,6 +75,10 @@ fn reason(entry: &Entry) -> String {
              it was read from was overwritten"
                 .to_owned()
         }
+        Cause::LargerThanCard if account.kind == Kind::Hip => format!(
+            "one request too large: {tried} is more than the whole GPU has, as its driver counts it ({})",
+            text(figures.capacity)
+        ),
         Cause::LargerThanCard => format!(
             "one request too large: {tried} is more than the whole {} has ({}); no setting and no other process is \
              the reason",
@@ -100,17 +121,29 @@ fn reason(entry: &Entry) -> String {
         Cause::NotMemory => {
             "the message names another error of CUDA than memory: this is not an out-of-memory error".to_owned()
         }
-        Cause::Warning if account.family.id == "deepspeed" => account.family.means.to_owned(),
-        Cause::Warning if account.family.id == "llama_cpp" => {
+        Cause::Warning => warning(account),
+        Cause::NotTold => not_told(account),
+        Cause::Nothing => String::new(),
+    }
+}
+
+/// What goes on after a refusal that is none.
+fn warning(account: &Account) -> String {
+    match account.family.id {
+        "deepspeed" => account.family.means.to_owned(),
+        "llama_cpp" => {
             "memory of the host could not be pinned; llama.cpp goes on with ordinary memory, which is copied more slowly"
                 .to_owned()
         }
-        Cause::Warning => format!(
+        "llama_cpp_compute" => {
+            "llama.cpp tries again without pipeline parallelism, which wants a smaller compute buffer; if no other \
+             message follows, it goes on"
+                .to_owned()
+        }
+        _ => format!(
             "{} says itself that this is no failure: it goes on with an algorithm that wants less",
             account.family.speaker
         ),
-        Cause::NotTold => not_told(account),
-        Cause::Nothing => String::new(),
     }
 }
 
@@ -224,7 +257,11 @@ fn outside(account: &Account) -> Option<Amount> {
 fn host(account: &Account) -> String {
     let means = match account.kind {
         Kind::Host if account.who == "control group" => {
-            "the kernel ended a process because its control group, a container or a job, reached its limit"
+            let limit =
+                account.figures.limit.map_or(String::new(), |most| format!(" of {}", amount(most)));
+            &format!(
+                "the kernel ended a process because its control group, a container or a job, reached its limit{limit}"
+            )
         }
         Kind::Host => account.family.means,
         // Servers and frameworks mostly speak of the GPU.
