@@ -41,7 +41,10 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         false => ("and given back right after", "the shapes of that layer, by the library's rules"),
     };
     vec![Finding {
-        title: format!("scratch memory: {}", largest.tensor.name),
+        title: match largest.tensor.name.as_str() {
+            "" => "scratch memory of a library".to_owned(),
+            name => format!("scratch memory: {name}"),
+        },
         explanation: format!(
             "The largest is asked for at {} {}, {when}.{soft}{benchmark}",
             place(largest.line()),
