@@ -42,15 +42,15 @@ Against.need Against.remarks Answer.tried Baseline.failure BatchOrder.device_byt
 BatchOrder.peak_allocated_bytes BatchOrder.peak_step BatchOrder.ran_out BatchOrder.seed Beyond.allocated_bytes
 Beyond.cause Beyond.failure Beyond.need Beyond.phase Beyond.raised_by Beyond.step ChangedLine.was ChangedModule.was
 ChangedTensor.was Decided.library_file Decided.library_line Difference.notes Difference.renamed Evidence.library_file
-Evidence.library_line Explanation.answers Fewest.gpu Fewest.is_assumed Fewest.others Fewest.ranks FitAnswer.notes
-Finding.note FitAnswer.proposed FitAnswer.unfinished FitAnswer.unknown_places Largest.failure Lever.gpus Lever.like Lever.name
-Lever.parts Lever.set Lever.value LibraryLine.bytes
-LibraryLine.count LibraryLine.function LibraryLine.library_file LibraryLine.library_line Line.library MostNeeded.failure
-Place.library_file Place.library_line Plan.in_the_way Point.failure Report.beyond Report.full_after_steps
-Report.unattributed Report.unfinished Shortage.remedy SweepAnswer.fewest SweepAnswer.notes SweepAnswer.unfinished SweepAnswer.unknown_places
-Tried.after_allocated_bytes Tried.after_reserved_bytes Tried.before_allocated_bytes Tried.before_reserved_bytes
-Unattributed.bytes Unattributed.why Unfinished.after_seconds Unfinished.reason Unfinished.signal Whole.orders
-Whole.refused Whole.unseen Whole.why Workspace.calls Workspace.largest_bytes
+Evidence.library_line Explanation.answers Fewest.gpu Fewest.is_assumed Fewest.others Fewest.ranks Finding.note
+FitAnswer.notes FitAnswer.proposed FitAnswer.unfinished FitAnswer.unknown_places Largest.failure Lever.gpus Lever.like
+Lever.name Lever.parts Lever.set Lever.value LibraryLine.bytes LibraryLine.count LibraryLine.function
+LibraryLine.library_file LibraryLine.library_line Line.library MostNeeded.failure Place.library_file
+Place.library_line Plan.in_the_way Point.failure Report.beyond Report.full_after_steps Report.unattributed
+Report.unfinished Shortage.remedy SweepAnswer.fewest SweepAnswer.notes SweepAnswer.unfinished
+SweepAnswer.unknown_places Tried.after_allocated_bytes Tried.after_reserved_bytes Tried.before_allocated_bytes
+Tried.before_reserved_bytes Unattributed.bytes Unattributed.why Unfinished.after_seconds Unfinished.reason
+Unfinished.signal Whole.orders Whole.refused Whole.unseen Whole.why Workspace.calls Workspace.largest_bytes
 """
 
 
