@@ -23,6 +23,9 @@ ANSWERS = {
     "replay": ("ReplayAnswer", "What `fathom replay --json` writes"),
     "check": ("CheckAnswer", "What `fathom check --json` writes"),
     "cards": ("CardsAnswer", "What `fathom run --gpu A,B --json` writes"),
+    "oom": ("OomAnswer", "What `fathom explain --json` writes of texts"),
+    "document": ("DocumentAnswer", "What `fathom report` writes beside its document"),
+    "baseline": ("BaselineFile", "What `fathom run --save-baseline` writes"),
 }
 PLAIN = ("string", "number", "boolean", "null")
 

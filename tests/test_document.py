@@ -14,8 +14,10 @@ import time
 
 import documents
 import pytest
+import test_schemas
 from conftest import FATHOM, PYTHON, ROOT, environment
 from small_runs import assert_refused
+from test_smi import tools  # noqa: F401
 
 SCRIPT = """
 import sys, torch
@@ -84,6 +86,10 @@ def test_the_sections(written):
         "How this is known",
     ]  # fmt: skip
     assert document["answer"]["judgement"] == "does_not_fit" and "**DOES NOT FIT**" in text
+
+
+def test_the_json_is_valid(written, folder, tools):
+    assert test_schemas.problems(tools, "document", folder / "MEMORY.json") == []
 
 
 def test_components_add_up_to_what_the_gpu_shows(written):

@@ -258,3 +258,9 @@ def test_where_the_replay_differs_the_trace_says_who_held_the_memory(fathom, tmp
     assert len([note for note in report["notes"] if "the trace's own addresses" in note]) == 1, report["notes"]
     assert report["peak"]["allocated_bytes"] >= whole["peak"]["allocated_bytes"] * 0.9
     assert report["events"] == whole["events"] and report["findings"]
+
+
+def test_a_work_area_without_a_name(fathom):
+    """A snapshot knows that a library asked for it, and no more."""
+    done = fathom.command("explain", SNAPSHOT, "--findings")
+    assert "scratch memory of a library" in done.stdout and "scratch memory: \n" not in done.stdout

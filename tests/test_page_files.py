@@ -7,7 +7,7 @@ import pytest
 from conftest import PYTHON, ROOT, SCRIPTS
 
 # Fixtures are used by their names.
-from pages import browser, case, embedded, folder, look, million  # noqa: F401
+from pages import browser, bytes_text, case, embedded, folder, hash_of, look, million  # noqa: F401
 
 IS_WARM = True
 
@@ -122,7 +122,7 @@ def test_findings_plans_and_sweeps(case, fathom, folder, look):
     finding.locator("summary").first.click()
     for text in (
         "Outputs are kept",
-        "3.0 MiB of allocated",
+        "3.0 MiB",
         "A list keeps every output.",
         "Grows with steps.",
         "3.0 MiB 12 ×",
@@ -174,8 +174,8 @@ def test_plans_alone(fathom, tmp_path, look):
     assert dots[0][1] == dots[1][1] < dots[2][1]
     # As wide as there is room, with texts of one size.
     page.set_viewport_size({"width": 390, "height": 800})
-    page.wait_for_function("document.querySelector('#plans svg').getBoundingClientRect().width <= 390")
-    assert page.evaluate("document.querySelector('#plans svg').viewBox.baseVal.width") <= 390
+    page.wait_for_function("document.querySelector('#plans svg').viewBox.baseVal.width <= 390")
+    assert page.evaluate("document.querySelector('#plans svg').getBoundingClientRect().width") <= 390
 
 
 def test_a_sweep_alone(fathom, tmp_path, look):
@@ -255,8 +255,88 @@ def test_ranks_and_files_stand_side_by_side(case, fathom, folder, look):
     peaks = [item["report"]["peak"]["allocated_bytes"] for item in embedded(several)["items"]]
     shown = page.eval_on_selector_all("#sides [data-bytes]", "all => all.map(e => +e.dataset.bytes)")
     assert shown == peaks and "needs most" in page.locator("#sides-title").inner_text()
-    page.locator("#sides button").last.click()
-    page.wait_for_function("fathom.state.now.item === 1")
+    most = peaks.index(max(peaks))
+    assert most == int(page.locator("#item-select").input_value()), "the one that needs most is seen first"
+    assert bytes_text(peaks[most]) in page.locator("#verdict").inner_text()
+    assert fathom.command("page", *reversed(files), "-o", several).returncode == 0
+    page = look(several)
+    assert bytes_text(peaks[most]) in page.locator("#verdict").inner_text()
+    page.locator("#sides button").nth(most).click()
+    page.wait_for_function(f"fathom.state.now.item === {most}")
+    again = look(several, hash=hash_of(page))
+    assert again.locator("#item-select").input_value() == str(most)
+
+
+def changed(case, folder, name, **changes):
+    """The run of a case with another report."""
+    _, report, kept = case
+    run = folder / name
+    shutil.copytree(kept, run)
+    (run / "report.json").write_text(json.dumps({**report, **changes}))
+    return run
+
+
+def test_what_a_run_needs_that_had_no_room(case, fathom, folder, look):
+    report = case[1]
+    limit = report["gpu"]["memory_bytes"] - report["gpu"]["context_bytes"]
+    line = f"DOES NOT FIT  {report['gpu']['title']}: needs 20.00 ± 0.40 GiB, 8.24 GiB more than its 11.76 GiB; ran out of memory"
+    for name, need in (("near", limit + (1 << 30)), ("far", limit * 9)):
+        need += report["gpu"]["context_bytes"]
+        beyond = {"need": {"bytes": need, "error_bytes": 1 << 20, "known": "run"}, "allocated_bytes": need}
+        beyond |= {"phase": "backward", "step": 2, "raised_by": None, "cause": None, "failure": None}
+        run = changed(case, folder, name, beyond=beyond, headline=line)
+        assert fathom.command("page", run, "-o", folder / "needs.html").returncode == 0
+        page = look(folder / "needs.html")
+        reason = page.locator("#reason").inner_text()
+        assert reason.startswith("Needs 20.00 ± 0.40 GiB, 8.24 GiB more than its 11.76 GiB") and "tried to allocate" in reason
+        assert page.evaluate("fathom.timeline.needed") == need - report["gpu"]["context_bytes"]
+        # A need that is near belongs into the picture; one that is far would leave no room for what was.
+        assert (page.evaluate("fathom.timeline.scale.top") > need) == (name == "near")
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "reason"),
+    [
+        (
+            {"verdict": "fits_if", "judgement": "depends", "full_after_steps": 3692, "out_of_memory": None, "failure": None,
+             "headline": "DEPENDS  needs 2.00 GiB; every step keeps 4.0 MiB more: full after 3,692 steps"},
+            "Fits on NVIDIA GeForce RTX 3060 for 3,692 steps only",
+            "Needs 2.00 GiB; every step keeps 4.0 MiB more: full after 3,692 steps.",
+        ),
+        (
+            {"verdict": "grew", "judgement": "grew", "out_of_memory": None, "failure": None,
+             "headline": "GREW  needs 2.00 GiB, the baseline 1.00 GiB"},
+            "Needs more than its baseline allows",
+            "Needs 2.00 GiB, the baseline 1.00 GiB.",
+        ),
+        (
+            {"verdict": "timed_out", "judgement": "timed_out", "out_of_memory": None, "failure": None,
+             "headline": "TIMED OUT  after 8 s, needs at least 2.00 GiB"},
+            "Timed out",
+            "After 8 s, needs at least 2.00 GiB.",
+        ),
+    ],
+)  # fmt: skip
+def test_the_first_screen_says_no_less_than_the_headline(case, fathom, folder, look, changes, verdict, reason):
+    path = folder / "said.json"
+    path.write_text(json.dumps({**case[1], **changes}))
+    assert fathom.command("page", path, "-o", folder / "said.html").returncode == 0
+    page = look(folder / "said.html")
+    assert page.locator("#verdict").inner_text().split("\n")[-1].endswith(verdict)
+    assert page.locator("#reason").inner_text().startswith(reason)
+
+
+def test_a_whole_path_is_shown_by_its_end(fathom, folder, look):
+    snapshot = ROOT / "tests/recorded/kdr2-t2-None_fwd-eager_bwd.pickle"
+    path = folder / "paths.html"
+    assert fathom.command("page", snapshot, "-o", path).returncode == 0
+    whole = next(f"{row['file']}:{row['line']}" for row in embedded(path)["items"][0]["report"]["lines"] if row["file"][:1] == "/")
+    page = look(path, hash="#tab=lines")
+    cell = page.locator(f"td[title='{whole}']").first
+    assert cell.inner_text() == "/".join(whole.split("/")[-3:]) != whole
+    page.locator("#table-search").fill(whole)
+    page.wait_for_timeout(80)
+    assert page.locator("#table-body tbody tr").count() >= 1 and cell.is_visible()
 
 
 def test_what_is_explained_can_be_a_page(fathom, tmp_path, look):

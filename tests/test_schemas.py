@@ -50,20 +50,49 @@ def write(fathom, folder, name):
         "diff": ("diff", before, SNAPSHOT),
         "replay": ("replay", SNAPSHOT, "--memory", "724MiB"),
         "check": ("check",),
+        "baseline": ("run", "--gpu", "rtx3090", "--save-baseline", path, "--", *BLOCKS),
     }[name]
+    if name == "baseline":
+        done = fathom.command(*words, cwd=folder)
+        assert path.exists(), done.stdout + done.stderr
+        return path
     done = fathom.command(words[0], "--json", path, *words[1:], cwd=folder, timeout=300)
     assert path.exists(), done.stdout + done.stderr
     return path
 
 
-@pytest.mark.parametrize("name", schemas.ANSWERS)
-def test_a_real_answer_is_valid(fathom, tools, tmp_path, name):
-    answer = write(fathom, tmp_path, name)
+def problems(tools, name, answer):
+    """What is wrong with an answer, by its schema."""
     assert json.loads(answer.read_text())["schema"] == f"fathom.{name}/1"
     words = [tools, "-c", VALIDATE, schemas.FOLDER / f"{name}.schema.json", answer]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == []
+    return json.loads(done.stdout)
+
+
+# test_document.py has a document, which takes long; each text is one of those of tests/oom.
+@pytest.mark.parametrize("name", [name for name in schemas.ANSWERS if name not in ("document", "oom")])
+def test_a_real_answer_is_valid(fathom, tools, tmp_path, name):
+    assert problems(tools, name, write(fathom, tmp_path, name)) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [ROOT / "tests" / "oom"],
+        ["TEXT", "--dims", "batch=8,heads=12,tokens=4096", "--shape", "8x12x4096x4096"],
+        ["--smi", "22616MiB", "--reserved", "16.4GiB", "--gpu", "a10g"],
+    ],
+    ids=["texts", "dims", "figures"],
+)
+def test_answers_about_texts_are_valid(fathom, tools, tmp_path, words):
+    path, text = tmp_path / "oom.json", tmp_path / "train.log"
+    text.write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.00 GiB. GPU 0 has a total capacity of 14.74 GiB")
+    texts = sorted(words[0].glob("*.txt")) if words[0] != "TEXT" and "--" not in str(words[0]) else None
+    words = texts or [text if word == "TEXT" else word for word in words]
+    done = fathom.command("explain", *words, "--json", path, cwd=tmp_path, timeout=300)
+    assert path.exists(), done.stdout + done.stderr
+    assert problems(tools, "oom", path) == []
 
 
 @pytest.mark.parametrize("name", schemas.ANSWERS)

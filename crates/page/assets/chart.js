@@ -17,7 +17,16 @@ import { axisSteps, axisText } from "./format.js";
  * @property {(bytes: number) => number} y
  * @property {TextBox[]} texts
  */
-/** @typedef {{ label: string, values: number[], top: number, levels: Level[], under: string, ticks: [number, string][] }} Frame */
+/**
+ * @typedef {object} Frame
+ * @property {string} label
+ * @property {number[]} values
+ * @property {number} top
+ * @property {Level[]} levels
+ * @property {string} under
+ * @property {[number, string][]} ticks
+ * @property {[number, number][]} points values with their bytes, which the names of levels leave free
+ */
 
 const CHART_HEIGHT = 300,
   CHART_HEAD = 16,
@@ -49,7 +58,7 @@ export function fitted(draw) {
 
 // The axes and the levels; what is drawn on them is the caller's.
 /** @param {number} width @param {Frame} frame @returns {{ picture: Element, plot: Plot }} */
-export function framed(width, { label, values, top, levels, under, ticks }) {
+export function framed(width, { label, values, top, levels, under, ticks, points }) {
   const plot = plotOf(width, values, top);
   const { left, right, floor, x, y } = plot;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${CHART_HEIGHT}`, width, height: CHART_HEIGHT, class: "curves" });
@@ -71,7 +80,7 @@ export function framed(width, { label, values, top, levels, under, ticks }) {
     picture.append(svg("text", { x: x(value), y: floor + 18, "text-anchor": "middle" }, text));
   }
   picture.append(svg("text", { x: (left + right) / 2, y: floor + 36, "text-anchor": "middle" }, under));
-  drawLevels(picture, plot, levels, line);
+  drawLevels(picture, plot, levels, points, line);
   return { picture, plot };
 }
 
@@ -87,17 +96,22 @@ function plotOf(width, values, top) {
   return { left, right, floor, x, y, texts: [] };
 }
 
-// Names stand on their lines at the right; of those that would touch, the upper moves up.
-/** @param {Element} picture @param {Plot} plot @param {Level[]} levels
+// Names stand on their lines at the right, or further left where a point would lie on them; of those that would touch,
+// the upper moves up.
+/** @param {Element} picture @param {Plot} plot @param {Level[]} levels @param {[number, number][]} points
  *  @param {(bytes: number, kind: string) => Element} line */
-function drawLevels(picture, { right, y, texts }, levels, line) {
+function drawLevels(picture, { left, right, x, y, texts }, levels, points, line) {
   let lowest = Infinity;
   for (const { bytes, name } of levels.toSorted((a, b) => a.bytes - b.bytes)) {
     const base = Math.min(y(bytes) - 5, lowest - 15);
     lowest = base;
     const width = 7.5 * name.length,
       at = Math.max(11, base);
-    texts.push({ x: right - width, y: at, width });
-    picture.append(line(bytes, "limit"), svg("text", { x: right, y: at, "text-anchor": "end", class: "level" }, name));
+    const isFree = (/** @type {number} */ end) =>
+      points.every(([value, high]) => x(value) < end - width - 9 || end + 9 < x(value) || 18 < Math.abs(y(high) - at + 4));
+    const ends = [right, right - 40, (left + right + width) / 2, left + width + 40];
+    const end = ends.find(isFree) ?? right;
+    texts.push({ x: end - width, y: at, width });
+    picture.append(line(bytes, "limit"), svg("text", { x: end, y: at, "text-anchor": "end", class: "level" }, name));
   }
 }

@@ -1,11 +1,14 @@
 // Drawing the stacked curves: numbers in, pixels out.
 
-import { axisSteps, axisText, countText } from "./format.js";
+import { axisSteps, axisText, bytesText, countText } from "./format.js";
 
 /** @import { Cells } from "./bands.js" */
 /** @import { Theme } from "./colours.js" */
 /** @import { Context } from "./dom.js" */
 /** @import { Story } from "./story.js" */
+
+// Room that the label of a moment takes beside its line.
+const MOMENT_WIDTH = 130;
 
 // From ticks and bytes to pixels. The plot leaves room for the axis on the left and for phases on top.
 export class Scale {
@@ -207,15 +210,31 @@ export function haloText(context, text, x, y, theme, ink) {
 // The card's limit, or a note where it is if it lies above the picture. On the left, where runs begin, there is room.
 /** @param {Context} context @param {Scale} scale @param {number} limit @param {Theme} theme */
 export function drawLimit(context, scale, limit, theme) {
-  const y = scale.y(limit);
-  context.fillStyle = theme.alarm;
+  const text = `limit ${axisText(limit)}`,
+    x = scale.left + 6,
+    y = drawLevel(context, scale, limit, theme);
+  if (y === null) haloText(context, "↑ " + text, x, scale.head + 13, theme, theme.alarm);
+  else haloText(context, text, x, y + 15, theme, theme.alarm);
+}
+
+// What a run needs that had no room, beside the label of the moment at `x`; above its line, since the limit's is below.
+/** @param {Context} context @param {Scale} scale @param {number} needed @param {Theme} theme @param {number} x */
+export function drawNeeded(context, scale, needed, theme, x) {
+  const y = drawLevel(context, scale, needed, theme),
+    text = `${y === null ? "↑ " : ""}needs ${bytesText(needed)} + context`,
+    { width } = context.measureText(text),
+    left = scale.left + 6 + width < x - MOMENT_WIDTH ? scale.left + 6 : x + MOMENT_WIDTH;
+  if (left + width > scale.right) return;
+  haloText(context, text, left, y === null ? scale.head + 13 : y - 5, theme, theme.alarm);
+}
+
+// A height as a dashed line, and where it is; null if it lies above the picture.
+/** @param {Context} context @param {Scale} scale @param {number} bytes @param {Theme} theme */
+function drawLevel(context, scale, bytes, theme) {
+  const y = scale.y(bytes);
   context.font = "600 12px system-ui, sans-serif";
   context.textAlign = "left";
-  const text = `limit ${axisText(limit)}`;
-  if (y < scale.head) {
-    context.fillText("↑ " + text, scale.left + 6, scale.head + 13);
-    return;
-  }
+  if (y < scale.head) return null;
   context.strokeStyle = theme.alarm;
   context.lineWidth = 1.5;
   context.setLineDash([6, 4]);
@@ -224,5 +243,5 @@ export function drawLimit(context, scale, limit, theme) {
   context.lineTo(scale.right, y);
   context.stroke();
   context.setLineDash([]);
-  haloText(context, text, scale.left + 6, y + 15, theme, theme.alarm);
+  return y;
 }

@@ -93,7 +93,7 @@ function findingArticle(finding, state) {
     ? make(
         "b",
         { class: "bytes", "data-bytes": finding.bytes },
-        bytesText(finding.bytes) + (finding.of ? ` of ${finding.of}` : ""),
+        bytesText(finding.bytes) + (finding.of === "reserved" ? " reserved" : ""),
       )
     : "";
   const grows = [

@@ -17,7 +17,7 @@ import { showFindings } from "./findings.js";
 import { showPlans } from "./plans.js";
 import { showSweeps } from "./sweeps.js";
 import { Differences } from "./differences.js";
-import { showSides } from "./sides.js";
+import { needsMost, showSides } from "./sides.js";
 import { WhatIf } from "./whatif.js";
 import { showSaving } from "./saving.js";
 
@@ -76,7 +76,14 @@ class Page {
 
   /** @returns {Item | undefined} */
   item() {
-    return this.contents.items[Math.min(Math.floor(this.state.now.item), this.contents.items.length - 1)];
+    return this.contents.items[this.itemNumber()];
+  }
+
+  // The one that is chosen; of ranks and files, until one is, the one that needs most.
+  itemNumber() {
+    const { items } = this.contents,
+      { item } = this.state.now;
+    return Math.min(Math.floor(item ?? needsMost(this.contents)), items.length - 1);
   }
 
   listen() {
@@ -195,7 +202,7 @@ class Page {
     /** @type {AnyReport} */
     const report = item.report;
     refill(byId("name"), item.name);
-    byId("item-select").value = String(this.state.now.item);
+    byId("item-select").value = String(this.itemNumber());
     showSummary(report);
     showFindings(report, this.state);
     showSides(this.contents, report, this.state);
@@ -212,7 +219,7 @@ class Page {
     this.story = story;
     this.keepInside(story);
     this.showWhatIsKnown(report);
-    this.timeline.show(story, this.limit, report.out_of_memory?.tried_bytes ?? 0);
+    this.showRecorded(story, report);
     showLegend(story, this.state);
     showRange(story, this.state);
     this.momentView.show(story, report);
@@ -221,6 +228,13 @@ class Page {
     const told = memory ? memory - this.limit : contextOf(report);
     const recorded = { memory, taken: told || this.contents.assumed_context_bytes, isTold: told > 0 };
     this.whatIf.show({ item: this.contents.items.indexOf(item), story, report, recorded });
+  }
+
+  // With the request that failed, and what the run would have needed.
+  /** @param {Story} story @param {AnyReport} report */
+  showRecorded(story, { gpu, beyond, out_of_memory: refusal }) {
+    const needed = gpu && beyond?.need ? beyond.need.bytes - (gpu.memory_bytes - this.limit) : 0;
+    this.timeline.show(story, this.limit, refusal?.tried_bytes ?? 0, Math.max(0, needed));
   }
 
   // A recording as it would be on another card, or as it was. The segments below are those that were recorded.
@@ -234,7 +248,7 @@ class Page {
       isOther = story !== this.story;
     this.story = story;
     if (pictured) this.timeline.showWhatIf(recorded, pictured);
-    else this.timeline.show(story, this.limit, item.report.out_of_memory?.tried_bytes ?? 0);
+    else this.showRecorded(story, item.report);
     if (!isOther) return;
     showLegend(story, this.state);
     showRange(story, this.state);

@@ -171,6 +171,7 @@ function plansChart({ plans = [], baseline, chosen, budget_bytes: budget, gpu })
       levels: [{ bytes: budget, name: `${gpu || "budget"} ${bytesText(budget)}` }],
       under: "more operations, in percent",
       ticks: steps.map((step) => [step, `${step}`]),
+      points: dots.map(({ cost, bytes }) => [cost, bytes]),
     });
     drawDots(picture, plot, dots);
     return picture;

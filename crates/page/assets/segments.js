@@ -221,14 +221,14 @@ function showTotals(segments, hidden, when) {
     totalItem("reserved", sums.reserved, "thin", "reserved"),
     totalItem("in use", sums.used, "used", "used"),
     sums.waiting ? totalItem("waiting for a stream", sums.waiting, "waiting", "waiting") : "",
-    totalItem(`free in ${countText(sums.holes)} pieces between blocks`, sums.pieces, "hole", "pieces"),
-    totalItem("free segments", sums.whole, "whole", "whole"),
+    totalItem(`fragmentation, ${countText(sums.holes)} free ${sums.holes === 1 ? "block" : "blocks"}`, sums.pieces, "hole", "pieces"),
+    totalItem("cached segments", sums.whole, "whole", "whole"),
   );
   refill(
     byId("segments-note"),
     `${countText(sums.count)} segments${small ? `, ${countText(small)} of 2 MiB for small requests` : ""}; `,
     `the largest free block is ${bytesText(sums.largestFree)}${when ? `, in ${when}` : ""}. `,
-    "Free pieces can serve smaller requests only; free segments go back to the card before a request fails.",
+    "Free blocks in used segments can serve smaller requests only; cached segments go back to the card before a request fails.",
     hidden > 0 ? ` ${countText(hidden)} rows of small segments are left out.` : "",
   );
 }

@@ -44,6 +44,24 @@ function ofRanks(report) {
   }));
 }
 
+// The item that ran out of memory, or whose peak is highest. A run comes before the recordings of its processes, and a
+// difference has its own order.
+/** @param {PageContents} contents */
+export function needsMost({ items, documents }) {
+  const isRun = items.some(({ report }) => "verdict" in report);
+  if (isRun || documents.length) return 0;
+  const needs = items.map(({ report: { out_of_memory: refusal, peak } }) => [
+    refusal ? 1 : 0,
+    peak?.allocated_bytes ?? 0,
+    peak?.reserved_bytes ?? 0,
+  ]);
+  const isMore = (/** @type {number[]} */ a, /** @type {number[]} */ b) => {
+    const at = a.findIndex((part, index) => part !== b[index]);
+    return at >= 0 && a[at] > b[at];
+  };
+  return needs.reduce((most, need, item) => (isMore(need, needs[most]) ? item : most), 0);
+}
+
 // A page of a difference has both sides in front already.
 /** @param {PageContents} contents @param {State} state @returns {Side[]} */
 function ofItems({ items, documents }, state) {

@@ -4,7 +4,7 @@
 
 /**
  * @typedef {object} Values
- * @property {number} item
+ * @property {number | null} item
  * @property {DimensionName} by
  * @property {number | null} from
  * @property {number | null} to
@@ -58,7 +58,7 @@ const FIELDS = {
 
 /** @type {Values} */
 export const FIRST = {
-  item: 0,
+  item: null,
   by: "category",
   from: null,
   to: null,

@@ -39,10 +39,12 @@ export function verdictOf(report) {
     case "fits":
       if (!peak) return UNUSED;
       if (report.judgement === "tight") return [card ? `Fits on ${card}, but hardly` : "Fits, but hardly", "plain"];
+      if (report.judgement === "depends") return depends(report, card);
       if (card) return [`Fits on ${card}`, "good"];
+      if (report.budget_bytes) return ["Stays within the budget", "good"];
       return [`Needs ${bytesText(report.need?.bytes ?? peak.device_bytes ?? 0)} of GPU memory`, "plain"];
     case "fits_if":
-      return [card ? `Fits on ${card}, with an if` : "Depends on what is not known", "plain"];
+      return depends(report, card);
     case "does_not_fit":
       if (!refusal) return ["Runs, but goes over the budget", "bad"];
       return [card ? `Does not fit on ${card}` : "Does not fit", "bad"];
@@ -60,12 +62,30 @@ export function verdictOf(report) {
   }
 }
 
+// It went through, and what was not seen decides: values that nobody knows, or steps and batches that were not run.
+/** @param {AnyReport} report @param {string} card @returns {[string, Mood]} */
+function depends({ full_after_steps: steps }, card) {
+  if (steps) return [`Fits${card && ` on ${card}`} for ${countText(steps)} steps only`, "plain"];
+  return [card ? `Fits on ${card}, with an if` : "Depends on what is not known", "plain"];
+}
+
+// The first line of the terminal, without its word and without the name of the card, which stand above.
+/** @param {AnyReport} report */
+function headlineOf({ headline, gpu }) {
+  const text = (headline ?? "").replace(/^[A-Z ]+ {2}/, "");
+  return gpu && text.startsWith(`${gpu.title}: `) ? text.slice(gpu.title.length + 2) : text;
+}
+
 // What follows the verdict: how much, of what, and what is left.
 /** @param {AnyReport} report @returns {OneChild[]} */
 function reasonOf(report) {
   const { peak, gpu, out_of_memory: refusal } = report;
-  if (refusal) return refusalReason(refusal);
-  if (report.failure) return [report.failure];
+  const headline = headlineOf(report);
+  if (refusal) {
+    const reason = refusalReason(refusal);
+    // A headline that only says that memory ran out says no more than this.
+    return /needs|;/.test(headline) ? [sentence(headline), make("span", { class: "why" }, reason)] : reason;
+  }
   if (peak?.device_bytes !== undefined && report.budget_bytes && report.verdict === "does_not_fit") {
     return [
       "Needs ",
@@ -75,9 +95,11 @@ function reasonOf(report) {
       ".",
     ];
   }
-  // What nobody knows is part of the verdict: its own sentence says how.
+  // What nobody knows, and what was not run, is part of the verdict: its own sentence says how.
   const isUnknown = (report.decisions ?? []).some((decision) => decision.why !== "modelled");
-  if (isUnknown && report.headline) return [sentence(report.headline.replace(/^[A-Z ]+  /, ""))];
+  const isPlain = ["fits", "tight", "needs"].includes(report.judgement ?? report.verdict ?? "");
+  if (headline && (isUnknown || !isPlain)) return [sentence(headline)];
+  if (report.failure) return [report.failure];
   if (peak?.device_bytes !== undefined && gpu) {
     const rest = gpu.memory_bytes - (gpu.used_bytes ?? 0) - (report.need?.bytes ?? peak.device_bytes);
     return [
@@ -88,6 +110,7 @@ function reasonOf(report) {
       `, ${included(peak, gpu)} included: ${bytesText(Math.max(0, rest))} to spare.`,
     ];
   }
+  if (report.budget_bytes && headline) return [sentence(headline)];
   return roomReason(report.fits_on ?? []);
 }
 

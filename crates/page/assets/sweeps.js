@@ -207,6 +207,7 @@ function curves(points, across, down, cards, largest) {
       levels,
       under: across,
       ticks: xs.map((x) => [x, String(x)]),
+      points: series.flatMap(({ points }) => points.map((point) => /** @type {[number, number]} */ ([value(point), needs(point)]))),
     });
     const colours = bandColours("sweep", ["", ...series.map(({ name }) => name), ""]);
     series.forEach(({ points }, index) => {

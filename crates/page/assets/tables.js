@@ -32,6 +32,12 @@ const words = (title, value) => {
   const text = (/** @type {Row} */ row) => value(row) ?? "";
   return { title, value: text, text, isNumber: false };
 };
+// A place: of a whole path the end, which tells most; all of it is searched, sorted by, and said on a pointer's rest.
+/** @template Row @param {string} title @param {(row: Row) => string} value @returns {TableColumn<Row>} */
+const places = (title, value) => ({
+  ...words(title, value),
+  text: (row) => (/^([A-Z]:)?[\\/]/i.test(value(row)) ? lastPart(value(row), 3) : value(row)),
+});
 /** @type {TableColumn<{ count: number }>} */
 const blocks = number(
   "blocks",
@@ -70,7 +76,7 @@ export const TABLES = {
     rows: (report) => report.lines,
     mark: (row) => "line:" + placeText(row.file, row.line),
     columns: (report) => [
-      words("line", (row) => placeText(row.file, row.line) || "no line"),
+      places("line", (row) => placeText(row.file, row.line) || "no line"),
       words("function", (row) => row.function),
       words("source", (row) => row.source),
       ...libraryColumn(report.lines ?? [], libraryOfLine),
@@ -91,7 +97,7 @@ export const TABLES = {
       words("name", (row) => row.name),
       words("module", (row) => row.module),
       words("operator", (row) => row.operator),
-      words("line", (row) => placeText(row.file, row.line)),
+      places("line", (row) => placeText(row.file, row.line)),
       ...libraryColumn(report.tensors ?? [], (row) => placeText(row.library_file, row.library_line)),
       words("made in", (row) => whenText(row.born_phase, row.born_step)),
     ],
@@ -149,7 +155,7 @@ export const TABLES = {
       words("category", (row) => plainWords(row.category)),
       words("held by", (row) => row.held_by),
       words("module", (row) => row.module),
-      words("line", (row) => placeText(row.file, row.line)),
+      places("line", (row) => placeText(row.file, row.line)),
     ],
   }),
   ledger: table({
@@ -167,7 +173,7 @@ export const TABLES = {
 // The line of a library that did it for the user's, where any is known.
 /** @template Row @param {Row[]} rows @param {(row: Row) => string} place @returns {TableColumn<Row>[]} */
 function libraryColumn(rows, place) {
-  return rows.some(place) ? [words("in the library", place)] : [];
+  return rows.some(place) ? [places("in the library", place)] : [];
 }
 
 /** @param {Line} row */
@@ -195,7 +201,7 @@ export function chosenRows(rows, columns, query, sort) {
   const wanted = query.toLowerCase().split(/\s+/).filter(Boolean);
   const found = rows.filter((row) => {
     const text = columns
-      .map((column) => String(column.text(row)))
+      .map((column) => `${column.text(row)} ${column.isNumber ? "" : column.value(row)}`)
       .join(" ")
       .toLowerCase();
     return wanted.every((word) => text.includes(word));

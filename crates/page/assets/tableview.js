@@ -124,7 +124,11 @@ export class Tables {
     const cells = columns.map((column) =>
       make(
         "td",
-        { class: column.isNumber ? "number" : "", "data-bytes": column.title === "bytes" ? row.bytes : null },
+        {
+          class: column.isNumber ? "number" : "",
+          "data-bytes": column.title === "bytes" ? row.bytes : null,
+          title: column.isNumber || column.text(row) === column.value(row) ? null : column.value(row),
+        },
         String(column.text(row)),
       ),
     );

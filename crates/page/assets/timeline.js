@@ -4,7 +4,7 @@ import { byId, fitCanvas, onceAFrame } from "./dom.js";
 import { bytesText, countText } from "./format.js";
 import { cellsOf, lifeAt, markedBytes, markedCells } from "./bands.js";
 import { bandColours, themeColours } from "./colours.js";
-import { drawAxes, drawBands, drawLimit, drawReserved, drawSteps, haloText, Scale, visibleCells } from "./curve.js";
+import { drawAxes, drawBands, drawLimit, drawNeeded, drawReserved, drawSteps, haloText, Scale, visibleCells } from "./curve.js";
 import { drawBlocks, drawLife } from "./blocks.js";
 import { drawPhases } from "./phases.js";
 import { markedKinds } from "./details.js";
@@ -49,6 +49,8 @@ export class Timeline {
     /** @type {Marked | null} */
     this.marked = null;
     this.limit = 0;
+    // What a run that had no room needs beside its context; 0 if that is not known.
+    this.needed = 0;
     // The picture reaches at least so high; and what other settings would allocate, bucket by bucket.
     this.least = 0;
     /** @type {number[] | null} */
@@ -64,10 +66,11 @@ export class Timeline {
   }
 
   // Another story; the limit is 0 if there is none.
-  /** @param {Story} story @param {number} limit @param {number} tried */
-  show(story, limit, tried) {
+  /** @param {Story} story @param {number} limit @param {number} tried @param {number} needed */
+  show(story, limit, tried, needed) {
     this.story = story;
     this.limit = limit;
+    this.needed = needed;
     this.least = 0;
     this.heights = null;
     this.ghost = ghostOf(story, tried);
@@ -79,7 +82,7 @@ export class Timeline {
   // The same recording as it would be: its picture stays as high as that of the recorded one.
   /** @param {Story} recorded @param {import("./whatif.js").Pictured} pictured */
   showWhatIf(recorded, { story, limit, tried, heights }) {
-    this.show(story, limit, tried);
+    this.show(story, limit, tried, 0);
     this.least = Math.max(recorded.reservedAt(recorded.header.reserved_peak_tick), recorded.peakBytes());
     this.heights = heights;
   }
@@ -107,8 +110,9 @@ export class Timeline {
   /** @param {Story} story */
   top(story) {
     const refused = this.ghost ? this.ghost.from + this.ghost.bytes : 0;
-    const peak = Math.max(story.reservedAt(story.header.reserved_peak_tick), story.peakBytes(), refused, this.least, 1);
-    const { limit } = this;
+    const held = Math.max(story.reservedAt(story.header.reserved_peak_tick), story.peakBytes(), refused, this.least, 1);
+    const { limit, needed } = this;
+    const peak = needed < held * 2 ? Math.max(held, needed) : held;
     if (this.state.now.scale === "limit" && limit) return Math.max(peak, limit) * 1.06;
     // A limit that is near belongs into the picture.
     return (limit && limit < peak * 1.5 ? Math.max(limit, peak) : peak) * 1.06;
@@ -135,6 +139,7 @@ export class Timeline {
     if (story.ends !== null) drawEnd(picture, story.ends);
     if (this.ghost) drawGhost(picture, this.ghost);
     if (this.limit) drawLimit(context, scale, this.limit, theme);
+    if (this.needed) drawNeeded(context, scale, this.needed, theme, scale.x(this.state.now.moment ?? story.header.peak_tick));
     this.drawMark(picture);
     this.drawChosen(picture);
     this.drawOverview(story);
