@@ -97,8 +97,10 @@ def stale(case):
     run = DOCUMENTS[case][1]
     if run:
         peak = json.loads((folder / "measured.json").read_text(encoding="utf-8"))[run]["peak"]
+        # Without `--steps` the document's run goes on to a shortened training, whose peak may be a little higher.
+        beyond = 0 if "--steps" in DOCUMENTS[case][0] else 0.01
         for name in ("allocated_bytes", "reserved_bytes", "device_bytes"):
-            if document["anatomy"][name] != peak[name]:
+            if not peak[name] <= document["anatomy"][name] <= peak[name] * (1 + beyond):
                 why.append(f"{case}: {name} is {document['anatomy'][name]}, measured.json has {peak[name]}")
     return why
 

@@ -246,6 +246,7 @@ def test_what_is_known_when_a_signal_comes_is_written(cold, folder, tmp_path):
     text = path.read_text()
     assert "> **Unfinished:** SIGINT ended it after" in text and "## Anatomy" in text and "## The change" not in text
     assert json.loads(path.with_suffix(".json").read_text())["unfinished"]
+    assert "stays the same" not in text, "what was cut off says nothing of its setting"
 
 
 # -- the documents of the examples --------------------------------------------------------------------

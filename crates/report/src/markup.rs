@@ -2,12 +2,28 @@
 
 use crate::lines::visible;
 
-/// Text of strangers, of which nothing is read as markup.
+/// Text of strangers, of which nothing is read as markup but code between single backticks.
 pub(crate) fn plain(text: &str) -> String {
+    let line = text.replace(['\n', '\r'], " ");
+    let text = visible(&line);
+    let is_paired = text.matches('`').count().is_multiple_of(2) && !text.contains("``");
+    if !is_paired {
+        return escaped(&text);
+    }
+    let parts = text.split('`').enumerate();
+    let shown = parts.map(|(at, part)| match at % 2 {
+        0 => escaped(part),
+        // In code a sign stands for itself; a bar would still end a cell.
+        _ => format!("`{}`", part.replace('|', "\\|")),
+    });
+    shown.collect()
+}
+
+fn escaped(text: &str) -> String {
     let mut safe = String::new();
-    for letter in visible(&text.replace(['\n', '\r'], " ")).chars() {
+    for letter in text.chars() {
         match letter {
-            '|' | '*' | '_' | '[' | ']' | '<' | '>' | '\\' | '#' | '@' | '!' => {
+            '`' | '|' | '*' | '_' | '[' | ']' | '<' | '>' | '\\' | '#' | '@' | '!' => {
                 safe.push('\\');
                 safe.push(letter);
             }
@@ -58,6 +74,9 @@ mod tests {
     fn names_cannot_become_markup() {
         assert_eq!(code("a`|b\n\u{1b}[2J"), "`a'\\|b \\u{1b}[2J`");
         assert_eq!(plain("<b>@me|x"), "\\<b\\>\\@me\\|x");
+        assert_eq!(plain("`__bool__` of a_b"), "`__bool__` of a\\_b");
+        assert_eq!(plain("a` __b__"), "a\\` \\_\\_b\\_\\_", "one that ends nothing");
+        assert_eq!(plain("``*a*`` `"), "\\`\\`\\*a\\*\\`\\` \\`");
         assert_eq!(block("python", "```\nx"), "````python\n```\nx\n````\n");
     }
 

@@ -4,7 +4,7 @@ use anatomy::{Tensor, bytes};
 use recording::Category;
 
 use super::question::is_inside;
-use super::{Effect, Question, Reply, Try};
+use super::{Effect, Question, Reply, Try, optimizer};
 use crate::label::Label;
 use crate::remedies::row;
 use crate::scene::sum;
@@ -106,6 +106,10 @@ fn of_few_bits(question: &Question<'_>, bits: u64) -> u64 {
 }
 
 pub(super) fn quantise(question: &Question<'_>) -> Reply {
+    // `quantize the optimizer's state to 8 bits`: what has fewer bits may stand anywhere in the question.
+    if ["optim*", "adam* state*", "moments"].iter().any(|it| question.words.has(it)) {
+        return optimizer::eight_bits(question);
+    }
     let is_four = ["4bit", "4 bit", "nf4", "int4", "load in 4bit", "gptq", "awq"]
         .iter()
         .any(|it| question.words.has(it));

@@ -2,12 +2,15 @@
 
 use anatomy::bytes;
 use recording::Category;
+use recording::facts::word;
 
 use super::question::is_inside;
+use super::seen::first_size;
 use super::words::Said;
 use super::{Effect, Question, Reply, Try};
 use crate::label::Label;
 use crate::remedies::row;
+use crate::scene::sum;
 
 pub(super) fn fused(question: &Question<'_>) -> Reply {
     if question.is_without() {
@@ -62,31 +65,43 @@ pub(super) fn eager(question: &Question<'_>) -> Reply {
         return Reply::none(label, "attention writes out its matrices already");
     }
     let calls = question.anatomy().facts.of("sdpa");
-    let matrix = calls.iter().filter_map(|fact| matrix(question, fact)).max();
-    match matrix {
-        Some(bytes) if question.is_worth(bytes) => {
+    // What an evaluation calls too is written once more, at another time, and not kept.
+    let trained = || calls.iter().filter(|fact| word(fact, "grad") == Some("yes"));
+    let matrices: Vec<u64> = trained().filter_map(|fact| matrix(fact)).collect();
+    let largest = || calls.iter().filter_map(|fact| matrix(fact)).max();
+    let matrices = if matrices.is_empty() { largest().into_iter().collect() } else { matrices };
+    // A batch is at least one example; which of the calls a training keeps, a run tells.
+    let examples = first_size(question);
+    let all = sum(matrices.iter().copied()).saturating_mul(examples.unwrap_or(1));
+    match matrices.len() {
+        0 => Reply::none(label, "no fused attention was seen, so nothing would change"),
+        count if question.is_worth(all) => {
             let why = format!(
-                "each call would write out a matrix of {} and keep it for the backward pass",
-                bytes::text(bytes)
+                "{} would write out its matrix of pairs, {} in all for {}; a training keeps those of layers that are not \
+                 checkpointed",
+                if count == 1 { "a call".to_owned() } else { format!("each of {count} calls") },
+                bytes::text(all),
+                match examples {
+                    Some(batch) => format!("a batch of {batch}"),
+                    None => "one example".to_owned(),
+                }
             );
             Reply::worse(label, why)
         }
-        Some(_) => Reply::new(
+        _ => Reply::new(
             Effect::Unknown,
             Some(label),
-            "its matrices are small here; `fathom run` measures what they add",
+            format!(
+                "its matrices would be {}; `fathom run` measures what they add",
+                bytes::text(all)
+            ),
         ),
-        None => Reply::none(label, "no fused attention was seen, so nothing would change"),
     }
 }
 
 /// Bytes of the matrix that one fused call does not write: its heads × queries × keys for one example.
-fn matrix(_: &Question<'_>, fact: &str) -> Option<u64> {
-    let number = |key: &str| -> Option<u64> {
-        fact.split(' ')
-            .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
-            .and_then(|value| value.parse().ok())
-    };
+fn matrix(fact: &str) -> Option<u64> {
+    let number = |key: &str| -> Option<u64> { word(fact, key)?.parse().ok() };
     let size = if fact.contains("dtype=float32") { 4u64 } else { 2 };
     number("heads")?.checked_mul(number("q")?)?.checked_mul(number("k")?)?.checked_mul(size)
 }

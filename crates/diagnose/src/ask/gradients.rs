@@ -93,8 +93,8 @@ pub(super) fn no_grad(question: &Question<'_>) -> Reply {
         }
         (None, _) => {
             let why = format!(
-                "{}, a step that is trained and needs its graph. Around an evaluation it frees the graph there, which is \
-                 not the peak",
+                "{}, a step that is trained: without its graph there is nothing to train. Around an evaluation it frees the \
+                 graph there, which is not the peak",
                 question.moment()
             );
             Reply::none(label, why)

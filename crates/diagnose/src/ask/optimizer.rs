@@ -83,6 +83,11 @@ pub(super) fn one_moment(question: &Question<'_>) -> Reply {
     if question.is_without() {
         return question.at_most(held, Label::ChangesTraining, why);
     }
+    // Who names the optimizer that is there may ask about something else.
+    let names = ["lion", "muon", "rmsprop", "adagrad"];
+    if names.iter().any(|name| question.words.has(name) && is_now(question, name)) {
+        return Reply::none(Label::ChangesTraining, format!("it is that optimizer already; {why}"));
+    }
     match held <= one.saturating_add(one / 50) {
         true if held == 0 && question.is_worth(one) => Reply::worse(Label::ChangesTraining, why),
         true => {
@@ -109,6 +114,23 @@ pub(super) fn adam(question: &Question<'_>) -> Reply {
         true => Reply::worse(Label::ChangesTraining, why),
         false => Reply::none(Label::ChangesTraining, why),
     }
+}
+
+/// Each weight is changed as soon as its gradient is there, which is given back at once.
+pub(super) fn in_backward(question: &Question<'_>) -> Reply {
+    let lists = question.finding("optimizer-temporaries").map_or(0, |finding| finding.bytes);
+    let gradients = question.of(Category::Gradients);
+    // LOMO has no state besides.
+    let (held, why) = state(question);
+    let state = if question.words.has("lomo") { held } else { 0 };
+    let why = format!(
+        "gradients take {} at the peak, and all but a few would be gone by then; {why}{}. Gradients cannot be accumulated or \
+         clipped together then",
+        bytes::text(gradients),
+        if state == 0 { " and stays" } else { "" },
+    );
+    let most = gradients.saturating_add(lists).saturating_add(state);
+    question.at_most(most, Label::ChangesTraining, why)
 }
 
 /// One whose state is not known here.

@@ -1,11 +1,12 @@
 //! Sizes that a user turns: batch, tokens, resolution, vocabulary, depth, width.
 
 use anatomy::{Tensor, bytes};
-use recording::Category;
+use recording::{Category, Phase};
 
 use super::seen::{first_size, largest_list, vocabulary_of, width_of};
 use super::turn::{Size, of_command, turn};
-use super::{Question, Reply};
+use super::words::Said;
+use super::{Effect, Question, Reply};
 use crate::label::Label;
 use crate::remedies::row;
 use crate::scene::sum;
@@ -35,6 +36,38 @@ pub(super) fn batch(question: &Question<'_>) -> Reply {
     let label = question.label(const { row("batch") });
     let size = Size { noun: "batch", now: setting.or_else(seen), knob, follows: data, label, what };
     turn(question, size, false)
+}
+
+/// An evaluation is another moment than a training step.
+pub(super) fn evaluation_batch(question: &Question<'_>) -> Reply {
+    let label = Label::Exact;
+    let is_there = question.anatomy().allocated_peak.when.phase == Some(Phase::Evaluation);
+    let has_number = question.words.numbers(&question.span).0.is_some();
+    match (is_there, question.said()) {
+        (true, _) => Reply::new(
+            Effect::Unknown,
+            Some(label),
+            format!(
+                "{}; {} follow its batch: `fathom run` with another one tells",
+                question.moment(),
+                bytes::text(question.of_data())
+            ),
+        ),
+        (false, Said::Less | Said::Without) => {
+            Reply::none(label, format!("{}, not in an evaluation", question.moment()))
+        }
+        (false, Said::Plain) if !has_number => {
+            Reply::none(label, format!("{}, not in an evaluation", question.moment()))
+        }
+        _ => Reply::new(
+            Effect::Unknown,
+            Some(label),
+            format!(
+                "{}, not in an evaluation; what a larger batch makes of that, `fathom run` tells",
+                question.moment()
+            ),
+        ),
+    }
 }
 
 pub(super) fn tokens(question: &Question<'_>) -> Reply {
@@ -201,6 +234,11 @@ pub(super) fn layers(question: &Question<'_>) -> Reply {
         question.share(own),
         bytes::text(own / count.max(1))
     );
+    // `what about the last layer` asks for no other number of them.
+    if question.said() == Said::Plain && question.words.numbers(&question.span).0.is_none() {
+        let why = format!("{what}; what is to become of them, the question leaves open");
+        return Reply::unknown(format!("{why}: `fathom run` with the change made measures it"));
+    }
     let now = setting.or(Some((count, "by the model's modules".to_owned())));
     let label = Label::ChangesFunction;
     turn(question, Size { noun: "number of blocks", now, knob, follows, label, what }, false)

@@ -228,6 +228,58 @@ fn smaller_heads_double_the_matrices_of_naive_attention() {
     assert_eq!(asked("head_dim 32", &found("attention-matrices", GIB)).effect, Effect::Unknown);
 }
 
+/// A language model whose attention is fused: one example's matrix is small, those of all layers and a batch are not.
+#[test]
+fn matrices_that_a_fused_kernel_does_not_write_count_for_all_layers_and_the_batch() {
+    let mut anatomy = trained();
+    let call = |layer: u64| {
+        format!(
+            "module=blocks.{layer} q=1024 k=1024 heads=12 groups=12 dim=64 dtype=bfloat16 mask=no dropout=0.0 grad=yes"
+        )
+    };
+    [0, 1].iter().for_each(|layer| anatomy.facts.add("sdpa", &call(*layer)));
+    anatomy.facts.add("sdpa", &call(0).replace("grad=yes", "grad=no"));
+    let answer = asked_of(&anatomy, "turn off flash attention", &[]);
+    assert_eq!(answer.effect, Effect::Worse, "{}", answer.why);
+    assert!(answer.why.contains("384.0 MiB in all for a batch of 8"), "{}", answer.why);
+    assert_eq!(asked_of(&anatomy, "flash attention", &[]).effect, Effect::None);
+}
+
+#[test]
+fn what_is_there_already_or_is_replaced_is_not_what_is_asked_for() {
+    let mut anatomy = trained();
+    anatomy.facts.add("optimizer", "RMSprop momentum=0.9");
+    let of = |question: &str| asked_of(&anatomy, question, &[]).effect;
+    assert_eq!(of("foreach=False for RMSprop"), Effect::None);
+    assert_eq!(of("replace RMSprop with Adam"), of("Adam"));
+    assert_eq!(of("swap RMSprop for SGD"), Effect::AtMost(2 * GIB));
+    assert_eq!(of("is it the attention layers?"), Effect::Fact);
+    assert_eq!(of("checkpoint the attention layers"), of("checkpoint"));
+    assert_eq!(of("what about the last layer"), Effect::Unknown);
+    assert_eq!(of("convert the weights to fp16"), of("pure fp16"));
+}
+
+#[test]
+fn an_evaluation_is_another_moment() {
+    let of = |question: &str| asked(question, &[]).effect;
+    assert_eq!(of("does a smaller eval batch help"), Effect::None);
+    assert_eq!(of("per_device_eval_batch_size=1"), Effect::Unknown);
+    assert_eq!(of("a larger validation batch"), Effect::Unknown);
+}
+
+#[test]
+fn what_is_of_the_optimizer_is_not_of_the_weights() {
+    let of = |question: &str| asked(question, &[]).effect;
+    assert_eq!(of("quantize the optimizer state to 8 bits"), Effect::AtMost(2 * GIB / 4 * 3));
+    assert_eq!(of("quantize the model to 8 bits"), Effect::AtMost(GIB / 4 * 3));
+    assert_eq!(
+        of("run the optimizer step in the backward pass"),
+        Effect::None,
+        "no gradients there"
+    );
+    assert_eq!(of("LOMO"), Effect::AtMost(2 * GIB), "it has no state");
+}
+
 /// An answer goes as far as the remedy or the lever of that name.
 #[test]
 fn labels_are_those_of_the_table() {

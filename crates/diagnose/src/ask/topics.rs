@@ -59,8 +59,10 @@ const fn part(
 #[rustfmt::skip]
 const TOPICS: &[Topic] = &[
     // Names that contain words of others.
+    change("optimizer in the backward pass", optimizer::in_backward, &["optim* in backward", "optim* in the backward*", "optim* into the backward*", "optim* step in backward", "optim* step in the backward*", "step in the backward*", "fused backward*", "post accumulate grad*", "apply optimizer in backward", "lomo"]),
     change("zero_grad", gradients::zero_grad, &["zero grad", "zerograd", "set to none", "zero the gradient*", "zeroing gradient*"]),
     change("no_grad", gradients::no_grad, &["no grad", "nograd", "inference mode", "set grad enabled", "torch no grad", "grad enabled"]),
+    change("the evaluation's batch", sizes::evaluation_batch, &["eval batch*", "evaluation batch*", "validation batch*", "val batch*", "test batch*", "batch* for eval*", "batch* for the eval*", "batch* for validation", "batch* in eval*", "batch* in validation", "batch* during eval*", "batch* during validation"]),
     change("eval", gradients::eval, &["model eval", "eval mode", "evaluation mode"]),
     change("clipping", nothing::clipping, &["clip grad*", "gradient clip*", "grad clip*", "clip the gradient*", "clipping"]),
     change("kept losses", allocator::kept_losses, &["accumul* loss*", "accumul* the loss*", "append* the loss*", "append* loss*", "losses in a list", "loss in a list", "total loss", "running loss", "sum* the loss*", "keep* the loss*"]),
@@ -84,6 +86,7 @@ const TOPICS: &[Topic] = &[
     change("fused loss", loss::fused, &["fused cross entropy", "chunked cross entropy", "liger* fused*", "liger cross entropy", "liger* cross*", "fused linear cross entropy", "linear cross entropy", "cut cross entropy", "cce", "chunk* loss*", "chunk* cross*", "fused* loss*", "fused linear*", "chunk* logit*", "chunk* the logit*", "chunk* the loss", "cross entropy in chunk*", "loss in chunk*", "liger loss*", "fuse* the cross entropy*", "fuse* cross entropy*", "fuse* the loss*", "fuse* the lm head*", "fuse* lm head*", "fuse* the head*"]),
     change("Liger kernels", loss::liger, &["liger*"]),
     change("fused attention", attention::fused, &["flash attention*", "flash attn*", "flashattention*", "flash attn", "flashattn*", "flash", "sdpa", "xformers", "scaled dot product*", "memory efficient attention", "fused attention", "flexattention", "flex attention", "attention slicing", "torch sdp*", "mem efficient sdp"]),
+    change("attention's layers", attention::matrices, &["attention layer*", "attention block*", "self attention", "attention module*"]),
     change("eager attention", attention::eager, &["eager attention", "math attention", "attn implementation eager", "naive attention", "math sdp", "enable math sdp", "vanilla attention"]),
     change("channels_last", allocator::channels_last, &["channels last", "channelslast", "nhwc", "memory format"]),
     change("cudnn.benchmark", allocator::cudnn_benchmark, &["cudnn benchmark", "backends cudnn benchmark", "benchmark mode", "benchmark"]),
@@ -106,7 +109,7 @@ const TOPICS: &[Topic] = &[
     change("freeze", adapters::freezing, &["freez*", "frozen", "requires grad", "requires grad false", "linear prob*", "train only*", "only train*", "fine tune only*"]),
     change("weights of few bits", adapters::quantise, &["load in 4bit", "load in 8bit", "4bit", "4 bit", "8 bit", "8bit", "int8", "int4", "nf4", "gptq", "awq", "quanti*", "bitsandbytes", "bnb", "torchao", "gguf"]),
     // Precision.
-    change("half precision throughout", precision::half_weights, &["model half", "half model", "pure bf16", "pure fp16", "pure bfloat16", "pure half", "weights in bf16", "weights in fp16", "weights in half*", "weights in bfloat16", "bf16 weight*", "bf16 param*", "fp16 weight*", "half the weight*", "model to bfloat16", "model to torch bfloat16", "to torch bfloat16", "to bfloat16", "to torch float16", "torch dtype bfloat16", "dtype torch bfloat16", "torch dtype torch bfloat16", "set default dtype", "model in bf16", "model in bfloat16", "model in fp16", "everything in bf16", "model bfloat16", "bf16 model", "full bf16"]),
+    change("half precision throughout", precision::half_weights, &["model half", "half model", "pure bf16", "pure fp16", "pure bfloat16", "pure half", "weight* to fp16", "weight* to bf16", "weight* to half*", "weight* to float16", "weight* to bfloat16", "param* to fp16", "param* to bf16", "param* to half*", "param* to bfloat16", "model to fp16", "model to bf16", "model to half*", "model to float16", "model in half*", "weights in bf16", "weights in fp16", "weights in half*", "weights in bfloat16", "bf16 weight*", "bf16 param*", "fp16 weight*", "half the weight*", "model to bfloat16", "model to torch bfloat16", "to torch bfloat16", "to bfloat16", "to torch float16", "torch dtype bfloat16", "dtype torch bfloat16", "torch dtype torch bfloat16", "set default dtype", "model in bf16", "model in bfloat16", "model in fp16", "everything in bf16", "model bfloat16", "bf16 model", "full bf16"]),
     change("TF32", nothing::tf32, &["tf32", "float32 matmul precision", "matmul precision"]),
     change("float8", precision::float8, &["fp8", "float8", "transformer engine", "fp4", "mxfp*"]),
     change("full precision", precision::full, &["full precision", "fp32", "float32", "single precision", "float64", "fp64", "double precision"]),
@@ -115,7 +118,7 @@ const TOPICS: &[Topic] = &[
     change("checkpoint", recompute::checkpoint, &["gradient checkpoint*", "activation checkpoint*", "grad checkpoint*", "checkpoint*", "recomput*", "rematerial*", "remat", "reversible", "use reentrant", "selective checkpoint*"]),
     // The optimizer.
     change("SGD", optimizer::sgd, &["sgd", "without momentum", "no momentum", "stateless optim*"]),
-    change("Adafactor", optimizer::small_state, &["adafactor", "galore", "sm3", "apollo", "adam mini", "adalomo", "lomo"]),
+    change("Adafactor", optimizer::small_state, &["adafactor", "galore", "sm3", "apollo", "adam mini", "adalomo"]),
     change("one moment", optimizer::one_moment, &["lion", "muon", "rmsprop", "adagrad", "momentum"]),
     change("another optimizer", optimizer::other, &["shampoo", "soap", "sophia*", "adahessian", "k fac", "kfac", "prodigy", "adan", "lars", "lbfgs", "l bfgs", "another optimizer", "different optimizer", "other optimizer", "change the optimizer", "switch optimizer*", "switch the optimizer"]),
     change("Adam", optimizer::adam, &["adam", "adamw", "lamb", "nadam", "radam"]),
@@ -248,7 +251,7 @@ fn settle(
     }
     // `freeze the first layers`: which, not how many.
     if found.iter().any(|(topic, _)| TAKES_MODULES.contains(&topic.name)) {
-        found.retain(|(topic, _)| topic.name != "depth");
+        found.retain(|(topic, _)| !matches!(topic.name, "depth" | "attention's layers"));
     }
     // What one change is made of, or how it is set, is no second change.
     for (whole, parts) in WHOLE {

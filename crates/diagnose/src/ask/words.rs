@@ -148,11 +148,18 @@ impl Words {
         before.into_iter().any(negates) || (span.end..span.end + 2).any(is_off)
     }
 
-    /// `SGD instead of Adam`: what stands there is what is replaced.
+    /// `SGD instead of Adam`, `replace Adam with SGD`: what stands there is what is replaced.
     pub(super) fn is_replaced(&self, span: &Range<usize>) -> bool {
         let before = span.start.saturating_sub(3)..span.start;
+        let behind = || (span.end..span.end + 3).map(|at| self.text(at));
         before.into_iter().any(|at| {
-            matches!((self.text(at), self.text(at + 1)), ("instead", "of") | ("rather", "than"))
+            let is_swapped =
+                self.text(at).starts_with("replac") || self.text(at).starts_with("swap");
+            is_swapped && behind().any(|word| matches!(word, "with" | "by" | "for"))
+                || matches!(
+                    (self.text(at), self.text(at + 1)),
+                    ("instead", "of") | ("rather", "than")
+                )
                 || (self.text(at) == "from"
                     && (span.end..span.end + 2).any(|at| self.text(at) == "to"))
         })

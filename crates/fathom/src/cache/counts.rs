@@ -28,6 +28,18 @@ impl Counts {
         *self.not_kept.entry(why).or_default() += 1;
     }
 
+    /// Those of other trials of the same answer.
+    pub(crate) fn join(&mut self, other: &Counts) {
+        self.run += other.run;
+        self.remembered += other.remembered;
+        self.unshared += other.unshared;
+        for (why, count) in &other.not_kept {
+            *self.not_kept.entry(why.clone()).or_default() += count;
+        }
+        self.decided.extend(other.decided.iter().cloned());
+        self.unread.extend(other.unread.iter().cloned());
+    }
+
     /// A trial has read values that nobody knows at a place.
     pub(crate) fn decided(&mut self, place: String) {
         self.decided.insert(place);

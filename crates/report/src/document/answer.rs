@@ -213,13 +213,13 @@ impl Refused {
 
 impl Gain {
     fn markdown(&self) -> String {
-        let fits = match self.fits {
-            Some(true) => ", and fits",
-            Some(false) => ", which is not enough by itself",
-            None => "",
+        let (which, fits) = match self.fits {
+            Some(true) => ("with which it fits", ""),
+            Some(false) => ("to make first", ", which is not enough by itself"),
+            None => ("to make first", ""),
         };
         format!(
-            "**The change** that helps most: {} ({}). The run then takes {} instead of {}{fits} (measured).\n",
+            "**The change** {which}: {} ({}). The run then takes {} instead of {}{fits} (measured).\n",
             plain(&self.what),
             self.results,
             bytes::text(self.after_bytes),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use study::Run;
 
+use super::sentence;
 use crate::markup::{block, plain};
 
 const BYTES: &str = "Allocated and reserved bytes: PyTorch's own allocator ran, on a simulated GPU; kernels did not.";
@@ -51,8 +52,9 @@ impl Known {
             true => known.assumed.push("The size of the CUDA context.".to_owned()),
             false => known.measured.push("The CUDA context: on such a GPU.".to_owned()),
         }
-        if let Some(sentence) = crate::workspaces_sentence(run) {
-            known.measured.push(sentence);
+        if let Some(text) = crate::workspaces_sentence(run) {
+            known.notes.retain(|note| *note != text);
+            known.measured.push(sentence(&text));
         }
         known
             .assumed

@@ -67,6 +67,9 @@ impl Growth {
     pub fn law(&self) -> &'static str {
         let (low, high) = (self.from_bytes.min(self.to_bytes), self.from_bytes.max(self.to_bytes));
         match self.exponent {
+            Some(0.0) => law(0.0),
+            // Larger patches are fewer tokens: a power of what falls says nothing that one could read.
+            _ if self.to_bytes < self.from_bytes && high / NEARLY < high - low => "falls",
             Some(exponent) => law(exponent),
             None if high - low <= high / NEARLY => "nearly constant",
             None => "irregular",
@@ -155,7 +158,8 @@ impl Knob {
             let name =
                 row.cause.as_deref().map_or("the peak without scratch memory".to_owned(), plain);
             let sizes = [row.from_bytes, row.to_bytes].map(bytes::text);
-            let power = row.exponent.map_or_else(|| "–".to_owned(), exponent);
+            let power = row.exponent.filter(|_| row.law() != "falls");
+            let power = power.map_or_else(|| "–".to_owned(), exponent);
             std::iter::once(name).chain(sizes).chain([power, row.law().to_owned()]).collect()
         };
         let rows: Vec<Vec<String>> = self.growth.iter().map(row).collect();
@@ -211,5 +215,23 @@ fn law(exponent: f64) -> &'static str {
         e if e < 1.9 => "more than linear",
         e if e <= 2.1 => "quadratic",
         _ => "more than quadratic",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn growth(from_bytes: u64, to_bytes: u64, exponent: Option<f64>) -> Growth {
+        Growth { cause: None, share: 1.0, from_bytes, to_bytes, exponent, exact: false }
+    }
+
+    #[test]
+    fn what_falls_is_not_said_to_grow() {
+        assert_eq!(growth(400, 100, Some(1.0)).law(), "falls");
+        assert_eq!(growth(400, 100, None).law(), "falls");
+        assert_eq!(growth(100, 400, Some(1.0)).law(), "linear");
+        assert_eq!(growth(100, 99, Some(0.0)).law(), "constant");
+        assert_eq!(growth(100, 99, None).law(), "nearly constant");
     }
 }

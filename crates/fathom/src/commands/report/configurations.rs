@@ -40,7 +40,9 @@ pub(super) fn add(
     }
     let targets = questions(cards);
     let knobs = searched(document, found);
-    let own = OnCards::new(arguments, Vec::new(), cards)?.matrix(&[], &targets)?;
+    let mut as_it_is = OnCards::new(arguments, Vec::new(), cards)?;
+    let own = as_it_is.matrix(&[], &targets)?;
+    as_it_is.count_in(lab);
     let mut rows: Vec<Configuration> = own
         .iter()
         .zip(cards)
@@ -63,11 +65,13 @@ pub(super) fn add(
                 rows[at].settings.extend(on_cards.largest(lab, found, (at, target))?);
             }
         }
+        on_cards.count_in(lab);
     }
     for found in found.iter().filter(|found| !found.wanted.is_empty()) {
         let values = vec![found.wanted.clone()];
-        let points =
-            OnCards::new(arguments, vec![found.knob.clone()], cards)?.matrix(&values, &targets)?;
+        let mut on_cards = OnCards::new(arguments, vec![found.knob.clone()], cards)?;
+        let points = on_cards.matrix(&values, &targets)?;
+        on_cards.count_in(lab);
         for point in
             points.iter().filter(|point| point.outcome.fits() && point.values[0] != found.current)
         {
@@ -161,6 +165,11 @@ impl OnCards {
             progress,
         )?;
         Ok(OnCards { runner })
+    }
+
+    /// The document says how many trials it is made of.
+    fn count_in(self, lab: &mut Lab) {
+        lab.fitting.runner.counts.join(&self.runner.counts);
     }
 
     /// Every value on every card; without values the command as it is.

@@ -43,7 +43,8 @@ pub(super) fn of(went: &[(i64, &Trial)]) -> (Vec<Growth>, Option<u64>) {
         })
         .collect();
     causes.sort_by_key(|row| Reverse(row.to_bytes));
-    let law = Law::through(&peaks).filter(|law| law.degree == 1 && law.worst <= LOOSE);
+    let rises = peaks.first().map(|point| point.1) < peaks.last().map(|point| point.1);
+    let law = Law::through(&peaks).filter(|law| rises && law.degree == 1 && law.worst <= LOOSE);
     (std::iter::once(whole).chain(causes).collect(), law.map(|law| law.at(0)))
 }
 

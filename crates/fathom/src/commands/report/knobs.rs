@@ -240,6 +240,7 @@ fn of_key(path: &str, key: String, value: String) -> Vec<Candidate> {
 }
 
 /// Numbers that the script's parser takes if the command does not say others: `add_argument("--batch-size", default=8)`.
+/// A short name in the command (`-b 4`) says another.
 fn defaults(command: &[String]) -> Vec<Candidate> {
     let script = command.iter().find(|word| word.ends_with(".py"));
     let text = script.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
@@ -247,20 +248,40 @@ fn defaults(command: &[String]) -> Vec<Candidate> {
     let flag = |call: &str| -> Option<Candidate> {
         let end = call.find("add_argument(").unwrap_or(call.len());
         let call = &call[..end.min(call.find("\n\n").unwrap_or(call.len()))];
-        let quoted =
-            call.split(['"', '\'']).find(|text| text.starts_with("--") && 2 < text.len())?;
-        let rest = call.split_once("default=")?.1;
+        let names = || call.split(['"', '\'']).filter(|text| text.starts_with('-'));
+        let quoted = names().find(|text| text.starts_with("--") && 2 < text.len())?;
+        let name = quoted.trim_start_matches('-').to_owned();
+        if command.iter().any(|word| is_begun(word, quoted)) {
+            return None;
+        }
+        let short = names().filter(|text| !text.starts_with("--"));
+        let given = short.filter_map(|short| Some((short, after(command, short)?))).next();
+        if let Some((short, value)) = given {
+            return Some(Candidate { name, value, template: Some(format!("{short} {{}}")) });
+        }
+        let rest = call.split_once("default=")?.1.trim_start_matches(['"', '\'']);
         let value: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        let after = rest[value.len()..].trim_start().chars().next();
+        let after = rest[value.len()..].trim_start_matches(['"', '\'']).trim_start().chars().next();
         let is_whole = !value.is_empty() && matches!(after, Some(',' | ')'));
         let template = Some(format!("{quoted} {{}}"));
-        is_whole.then(|| Candidate {
-            name: quoted.trim_start_matches('-').to_owned(),
-            value,
-            template,
-        })
+        is_whole.then_some(Candidate { name, value, template })
     };
     calls.filter_map(flag).collect()
+}
+
+/// The value behind a short flag: `-b 4`, `-b=4`, `-b4`.
+fn after(command: &[String], short: &str) -> Option<String> {
+    let at = command.iter().skip(1).position(|word| word.starts_with(short))? + 1;
+    match command[at].strip_prefix(short)? {
+        "" => command.get(at + 1).cloned(),
+        joined => Some(joined.trim_start_matches('=').to_owned()),
+    }
+}
+
+/// `--batch 4`, where the flag is `--batch-size`: parsers take it, so the default does not hold.
+fn is_begun(word: &str, flag: &str) -> bool {
+    let word = word.split('=').next().unwrap_or(word);
+    2 < word.len() && word != flag && flag.starts_with(word)
 }
 
 /// Where it stands among others; `None` for what does not change shapes.
@@ -326,11 +347,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.py").to_string_lossy().into_owned();
         let text = "p.add_argument('-b', '--batch-size', type=int, default=64, help='x')\n\
-                    p.add_argument('--lr', default=0.5)\np.add_argument('--go', action='store_true')\n";
+                    p.add_argument('--lr', default=0.5)\np.add_argument('--size', default=\"32\")\np.add_argument('--go', action='store_true')\n";
         fs::write(&path, text).unwrap();
         let found = defaults(&command(&["python", &path]));
         let named: Vec<(&str, &str)> =
             found.iter().map(|it| (it.name.as_str(), it.value.as_str())).collect();
-        assert_eq!(named, [("batch-size", "64")]);
+        assert_eq!(named, [("batch-size", "64"), ("size", "32")]);
+        for (words, value) in
+            [(&["-b", "4"][..], "4"), (&["-b=4"], "4"), (&["-b4"], "4"), (&["--batch", "4"], "")]
+        {
+            let found = defaults(&command(&[&["python", path.as_str()], words].concat()));
+            let batch = found.iter().find(|it| it.name == "batch-size");
+            assert_eq!(batch.map_or("", |it| it.value.as_str()), value, "{words:?}");
+        }
     }
 }

@@ -81,7 +81,7 @@ fn of_subject(arguments: &ReportArguments, subject: &Subject) -> Document {
     let (run, whole) = (&subject.run, subject.whole());
     let mut document = Document {
         schema: document::SCHEMA,
-        command: arguments.trial.command.join(" "),
+        command: shown(&arguments.trial.command),
         made_by: arguments.shown(),
         answer: document::Answer::of(run, whole),
         anatomy: document::Anatomy::of(whole, subject.unlimited.is_some()),
@@ -109,11 +109,11 @@ fn fill(
     if let Some(other) = other {
         say("the other command");
         let second = Subject::measure(&other, arguments, cards.first())?;
-        let commands = [document.command.clone(), other.join(" ")];
+        let commands = [document.command.clone(), shown(&other)];
         document.compared = Compared::of(commands, [subject.whole(), second.whole()]);
     }
-    if found.is_empty() {
-        let hint = "No setting was varied: none was found in flags, config files and defaults of the script's parser. `--vary` with \
+    if found.iter().all(|it| it.wanted.is_empty() && it.number().is_none()) {
+        let hint = "No number of the script's was varied: none was found in flags, config files and defaults of the script's parser. `--vary` with \
                     `--set` names one.";
         document.known.not_seen.push(hint.to_owned());
     }
@@ -129,10 +129,18 @@ fn fill(
         say("settings for each GPU");
         configurations::add(document, arguments, cards, &mut lab, found)?;
     }
+    if let Some(runner) = &subject.runner {
+        lab.fitting.runner.counts.join(&runner.counts);
+    }
     document.known.trials = lab.fitting.runner.counts.run;
     document.known.remembered = lab.fitting.runner.counts.remembered;
     document.known.notes.extend(lab.fitting.runner.counts.notes());
     Ok(())
+}
+
+/// A command as it can be typed.
+fn shown(command: &[String]) -> String {
+    shell::line(command.iter().map(String::as_str))
 }
 
 /// `--compare`, as a shell would take it apart.

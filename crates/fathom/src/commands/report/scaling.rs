@@ -61,7 +61,10 @@ pub(super) fn add(
                 scaling.failed.push((line.found.knob.name.clone(), why));
             }
             _ if line.found.flipped().is_some() && line.found.wanted.is_empty() => {}
-            _ if line.trials.is_empty() => scaling.left_out.push(line.found.knob.name.clone()),
+            // A signal may have come before one of them ended.
+            _ if line.trials.iter().all(|(_, trial)| !trial.outcome.fits()) => {
+                scaling.left_out.push(line.found.knob.name.clone())
+            }
             _ if line.effect(&base) < STILL => {
                 scaling.idle.push(format!("{} {}", line.found.knob.name, line.found.current));
             }

@@ -17,7 +17,9 @@ pub(super) struct Subject {
     pub(super) unlimited: Option<Run>,
     /// Whose files stay until the document is written.
     pub(super) files: std::path::PathBuf,
-    _kept: (Files, Option<OnPhantom>),
+    _kept: Files,
+    /// Who ran it without a limit.
+    pub(super) runner: Option<OnPhantom>,
 }
 
 impl Subject {
@@ -32,7 +34,7 @@ impl Subject {
         settings.card = card.cloned().or(settings.card);
         let (mut run, files, kept_files) = see(command, &settings, None, None)?.into_parts();
         run.keep_cards_that_are_certain();
-        let (mut unlimited, mut kept) = (None, None);
+        let (mut unlimited, mut again) = (None, None);
         if run.verdict == Verdict::DoesNotFit && crate::session::ending().is_none() {
             let card =
                 run.card.clone().unwrap_or_else(gpus::unlimited).with_memory(gpus::UNLIMITED_BYTES);
@@ -48,9 +50,9 @@ impl Subject {
             )?;
             let went = runner.run_on(&[card])?.pop();
             unlimited = went.filter(|run| run.verdict == Verdict::Fits && run.anatomy().is_some());
-            kept = Some(runner);
+            again = Some(runner);
         }
-        Ok(Subject { run, unlimited, files, _kept: (kept_files, kept) })
+        Ok(Subject { run, unlimited, files, _kept: kept_files, runner: again })
     }
 
     /// The run that went through: what is taken apart.
