@@ -6,7 +6,9 @@ import runpy
 import pytest
 import torch
 from fathom._doorway import levers
+from fathom._doorway.edits.checkpoint_text import parts_of
 from fathom._doorway.edits.source import source_of
+from torch import nn
 
 HEAD = """import torch
 import torch.nn.functional as F
@@ -181,6 +183,45 @@ def test_what_the_last_part_alone_would_tell_is_not_read(tmp_path):
     body = f"out = model(x)\nloss = F.mse_loss(out, y)\n{STEP}\nprint(loss.item())\nfor x, y in data:\n    out = model(x)\n    str(out)"
     fact, text = patched(tmp_path, LOOP.replace("BODY", lines(body, 4)), {"lever": "accumulate", "parts": 4})
     assert "# behind this loop, `loss` is that of its last part" in text, (fact["reason"], fact["in_the_way"])
+
+
+LAYERS = (
+    HEAD
+    + """
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers = []
+        for _ in range(3):
+            layers += [nn.Linear(5, 5), nn.BatchNorm1d(5), FUNCTION, nn.Dropout(0.5)]
+        self.features = nn.Sequential(*layers)
+        self.head = nn.Linear(5, 2)
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+
+net = Net()
+for _ in range(2):
+    net(torch.randn(6, 5)).square().mean().backward()
+gradients = [p.grad for p in net.parameters()] + [net.eval()(torch.ones(3, 5))]
+gradients += [b.float() for n, b in net.named_buffers() if "running" in n]
+"""
+)
+
+
+@pytest.mark.parametrize("function", ["nn.ReLU(inplace=True)", "nn.ELU()", "nn.ELU(inplace=True)"])
+def test_layers_in_a_row_are_computed_again_in_parts(function, tmp_path):
+    text = LAYERS.replace("FUNCTION", function)
+    fact, text = patched(tmp_path, text, {"lever": "checkpoint", "modules": ["features"]})
+    assert fact["applied"] and "checkpoint_sequential, list(net.features), 3" in text, (fact, text)
+
+
+def test_no_part_begins_with_a_function_that_changes_its_input():
+    """Computed again, it would change what it has changed before; of ReLU the second time gives what the first gave."""
+    of = lambda function: parts_of(nn.Sequential(nn.Linear(5, 5), nn.Tanh(), function, nn.Linear(5, 5)))  # noqa: E731
+    assert of(nn.ELU(inplace=True)) is None and of(nn.ELU()) == of(nn.ReLU(inplace=True)) == 2
 
 
 STEPS = {
