@@ -79,13 +79,14 @@ def share(flops, modules):
 
 
 def plan(command, memory):
-    """Reserved peak and modules of the plan within so much memory; no modules if it fits as it is."""
-    answer = fathom("fit", ["--fresh", "--headroom", "0%", "--memory", f"{memory}B", "--try", "checkpoint"], command)
+    """Reserved peak of the plan within so much memory, and the modules that it computes again as a whole."""
+    answer = fathom("fit", ["--fresh", "--headroom", "0%", "--memory", f"{memory}B", "--try", "checkpoint,selective-checkpoint"], command)
     if answer["chosen"] is None:
         fits = answer["baseline"]["fits"]
         return (answer["baseline"]["peak_reserved_bytes"], []) if fits else (None, [])
     chosen = answer["plans"][answer["chosen"]]
-    return chosen["peak_reserved_bytes"], chosen["levers"][0]["modules"]
+    whole = (lever["modules"] for lever in chosen["levers"] if lever["id"] == "checkpoint")
+    return chosen["peak_reserved_bytes"], [module for modules in whole for module in modules]
 
 
 class Compared:

@@ -11,6 +11,7 @@ import torch
 from fathom._doorway import levers
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.flop_counter import FlopCounterMode
 
 MIB = 1 << 20
 
@@ -99,6 +100,7 @@ LARGE = {"batch": 16, "width": 256, "size": 64}
 
 SMALLER = {
     "checkpoint": {"lever": "checkpoint", "modules": BLOCKS},
+    "selective-checkpoint": {"lever": "selective-checkpoint", "modules": BLOCKS},
     "offload": {"lever": "offload"},
     "amp-bf16": {"lever": "amp-bf16"},
     "amp-fp16": {"lever": "amp-fp16"},
@@ -229,6 +231,7 @@ def test_an_average_on_the_host():
 
 EXACT = [
     {"lever": "checkpoint", "modules": BLOCKS},
+    {"lever": "selective-checkpoint", "modules": BLOCKS},
     {"lever": "offload", "least": 0},
     {"lever": "no-foreach"},
     {"lever": "zero-grad"},
@@ -253,6 +256,18 @@ def test_exact_levers_leave_every_bit_of_the_gradients(request_, expected):
     assert facts["applied"] and not facts["meets_batch_norm"], facts
     assert RESULTS[request_["lever"]].split(";")[0] == "exact"
     assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def test_a_selective_checkpoint_makes_no_product_twice():
+    """Of three blocks each has four matrix products; a whole checkpoint makes them all again."""
+
+    def products(lever):
+        with FlopCounterMode(display=False) as counter:
+            train("cpu", [{"lever": lever, "modules": BLOCKS}] if lever else [], steps=1)
+        return counter.get_total_flops()
+
+    plain, whole, kept = products(None), products("checkpoint"), products("selective-checkpoint")
+    assert kept == plain < whole, (plain, kept, whole)
 
 
 @pytest.mark.parametrize("request_", EQUAL, ids=lambda request: request["lever"])
@@ -319,6 +334,18 @@ def test_every_lever_has_its_words_and_its_inverse():
         undo = levers.install([{"lever": name, "modules": [], "settings": "x:1"}])
         undo()
         assert nn.Module.__call__ is call and torch.optim.Optimizer.__init__ is make, name
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("classes, is_other", [(8, True), (9, False)])
+def test_a_loss_that_compares_samples_is_not_divided(classes, is_other, device):
+    """As CLIP's: each of eight images is to find its text among eight."""
+    undo = levers.install([{"lever": "accumulate", "parts": 2}])
+    layer = nn.Linear(4, classes).to(device)
+    for (x,) in DataLoader(TensorDataset(torch.randn(32, 4)), batch_size=16):
+        nn.functional.cross_entropy(layer(x.to(device)), torch.arange(8, device=device)).backward()
+    (facts,) = undo()
+    assert ("with each other" in (facts["reason"] or "")) is is_other, facts
 
 
 @pytest.mark.parametrize("ignored, is_other", [((0, 1), True), ((3, 3), False)])

@@ -35,6 +35,7 @@ pub use ask::{About, Answer, Effect, Try, ask};
 pub use finding::{Evidence, Finding, Whole};
 pub use label::Label;
 pub use remedies::Remedy;
+pub use roles::is_product;
 
 pub use suspects::{Suspect, is_blamed, suspects};
 

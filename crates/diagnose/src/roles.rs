@@ -90,6 +90,11 @@ pub(crate) fn role(name: &str) -> Role {
     whole.or_else(|| part().map(|(role, _)| *role)).unwrap_or(Role::Other)
 }
 
+/// Whether an operator takes most of the time that a network takes: a matrix product, a convolution, fused attention.
+pub fn is_product(operator: &str) -> bool {
+    matches!(role(operator), Role::Linear | Role::Convolution | Role::FusedAttention)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

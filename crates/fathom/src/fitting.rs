@@ -319,7 +319,7 @@ fn request(lever: &Lever) -> Option<Value> {
         Lever::Plain(_) => Some(json!({"lever": id})),
         Lever::Allocator(settings) => Some(json!({"lever": id, "settings": settings})),
         Lever::Accumulate(parts) => Some(json!({"lever": id, "parts": parts, "passes": PASSES})),
-        Lever::Checkpoint(modules) | Lever::Freeze(modules) => {
+        Lever::Checkpoint(modules) | Lever::Selective(modules) | Lever::Freeze(modules) => {
             Some(json!({"lever": id, "modules": modules}))
         }
         Lever::Shard(_) => Some(json!({"lever": id})),

@@ -9,6 +9,9 @@
 //! come back at once. So absences of blocks in a row lie inside of each other: of equal blocks the first
 //! ones are always the best to take, and how many of each kind is all there is to choose. Such choices
 //! are searched exhaustively; what is left is greedy, repaired, and improved by exchanges.
+//!
+//! A module may be there twice: once as a whole, and once as what keeps the results of its products, which takes less
+//! away and costs next to nothing. At most one of the two is chosen.
 
 /// Bytes that are not there for a while; times are events of the step, `from` included, `to` not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub struct Absence {
 pub struct Candidate {
     pub path: String,
     pub class: String,
+    /// Results of its matrix products, convolutions and attention are kept.
+    pub keeps_products: bool,
     /// Counted floating-point operations of its forward pass.
     pub operations: u64,
     /// What it costs to compute again, in the same unit as [`Step::forward_cost`].
@@ -196,7 +201,9 @@ impl<'a> Planner<'a> {
             let is_alike = |group: &&mut Vec<usize>| {
                 let other = &self.step.candidates[group[0]];
                 let (a, b) = (bytes(other) as f64, bytes(candidate) as f64);
-                other.class == candidate.class && (a - b).abs() <= ALIKE * a.max(b)
+                let is_same = (&other.class, other.keeps_products)
+                    == (&candidate.class, candidate.keeps_products);
+                is_same && (a - b).abs() <= ALIKE * a.max(b)
             };
             match groups.iter_mut().find(is_alike) {
                 Some(group) => group.push(index),

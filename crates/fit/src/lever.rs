@@ -14,6 +14,8 @@ pub enum Lever {
     Allocator(String),
     /// Activations of these modules are computed again.
     Checkpoint(Vec<String>),
+    /// The same, but for the results of products, which are kept.
+    Selective(Vec<String>),
     /// Batches in so many parts.
     Accumulate(u32),
     /// These modules are not trained.
@@ -49,6 +51,7 @@ pub struct Own {
 pub(crate) const OWN: &str = row("own-setting").id;
 pub(crate) const ALLOCATOR: &str = row("allocator").id;
 pub(crate) const CHECKPOINT: &str = row("checkpoint").id;
+pub(crate) const SELECTIVE: &str = row("selective-checkpoint").id;
 pub(crate) const LINEAR_LOSS: &str = row("linear-cross-entropy").id;
 pub(crate) const CHUNKED_LOSS: &str = row("chunked-cross-entropy").id;
 pub(crate) const SWITCH: &str = row("gradient-checkpointing").id;
@@ -76,6 +79,7 @@ impl Lever {
             Lever::Plain(id) => id,
             Lever::Allocator(_) => ALLOCATOR,
             Lever::Checkpoint(_) => CHECKPOINT,
+            Lever::Selective(_) => SELECTIVE,
             Lever::Accumulate(_) => ACCUMULATE,
             Lever::Freeze(_) => FREEZE,
             Lever::Shard(_) => SHARD,
@@ -98,7 +102,7 @@ impl Lever {
         match row.id {
             ALLOCATOR => Some(Lever::Allocator(SEGMENTS.to_owned())),
             ACCUMULATE => Some(Lever::Accumulate(2)),
-            CHECKPOINT | FREEZE | SHARD => None,
+            CHECKPOINT | SELECTIVE | FREEZE | SHARD => None,
             // Which there are, the script says.
             OWN => Some(Lever::Plain(OWN)),
             id => Some(Lever::Plain(id)),
@@ -169,6 +173,7 @@ mod tests {
         for row in all() {
             let lever = Lever::of(row).unwrap_or(match row.id {
                 CHECKPOINT => Lever::Checkpoint(Vec::new()),
+                SELECTIVE => Lever::Selective(Vec::new()),
                 SHARD => Lever::Shard(2),
                 _ => Lever::Freeze(Vec::new()),
             });

@@ -60,7 +60,12 @@ pub fn step(
             times.sort_unstable();
             times
         };
-        let absences = absences(&own, &times, window);
+        let layers = (class == "Sequential").then(|| single_layers(recording, path)).flatten();
+        let parts = layers.map(segments).unwrap_or_default();
+        let absences = match parts.is_empty() {
+            true => absences(&own, &times, window),
+            false => reading.absences_of(path, &parts, &backward),
+        };
         let bytes: u64 = absences.iter().map(|absence| absence.bytes).sum();
         if (bytes as f64) < LEAST_SHARE * peak as f64 {
             continue;
@@ -69,13 +74,29 @@ pub fn step(
             flops.iter().filter(|(of, _)| below(of)).map(|(_, count)| count).sum();
         let bytes_written: u64 =
             written.iter().filter(|(of, _)| below(of)).map(|(_, bytes)| bytes).sum();
-        candidates.push(Candidate {
+        let again = flops_per_byte * bytes_written as f64 + PLACE * whole;
+        let of_module = Candidate {
             path: path.to_owned(),
             class: class.to_owned(),
+            keeps_products: false,
             operations,
-            cost: operations as f64 + flops_per_byte * bytes_written as f64 + PLACE * whole,
+            cost: operations as f64 + again,
             absences,
-        });
+        };
+        let cheap: Vec<&Life> =
+            own.iter().copied().filter(|life| !reading.is_product(life)).collect();
+        let without = less(self::absences(&cheap, &times, window), reading.more_products(below));
+        let gained: u64 = without.iter().map(|absence| absence.bytes).sum();
+        if 0 < operations && LEAST_SHARE * peak as f64 <= gained as f64 {
+            candidates.push(Candidate {
+                keeps_products: true,
+                operations: 0,
+                cost: again,
+                absences: without,
+                ..of_module.clone()
+            });
+        }
+        candidates.push(of_module);
     }
     Some(Step { alive, candidates, forward_cost: whole.max(1.0) })
 }
@@ -123,6 +144,46 @@ impl<'a> Reading<'a> {
         self.lives.list.iter().filter(is_kept).map(|life| (self.module(life), life)).collect()
     }
 
+    fn is_product(&self, life: &Life) -> bool {
+        let owner = self.recording.owners.get(life.owner.0 as usize);
+        owner.is_some_and(|owner| diagnose::is_product(self.recording.texts.get(owner.operator)))
+    }
+
+    /// Bytes of results of products that nothing keeps as it is, and a checkpoint that keeps products would.
+    fn more_products(&self, below: impl Fn(&str) -> bool) -> u64 {
+        let is_one = |life: &&Life| {
+            (self.window.0..self.window.1).contains(&life.born)
+                && life.when.phase == Some(Phase::Forward)
+                && self.phase(life.freed.min(self.window.1)) == Some(Phase::Forward)
+                && self.is_product(life)
+                && below(self.module(life))
+        };
+        self.lives.list.iter().filter(is_one).map(|life| life.block).sum()
+    }
+
+    /// Absences of some of a module's children, each range by itself.
+    fn absences_of(
+        &self,
+        path: &str,
+        parts: &[(usize, usize)],
+        backward: &BTreeMap<&str, Vec<usize>>,
+    ) -> Vec<Absence> {
+        let kept = self.kept();
+        let number = |of: &str| -> Option<usize> {
+            of.strip_prefix(path)?.strip_prefix('.')?.split('.').next()?.parse().ok()
+        };
+        let of_part = |&(first, last): &(usize, usize)| {
+            let is_here = |of: &str| number(of).is_some_and(|at| (first..=last).contains(&at));
+            let own: Vec<&Life> =
+                kept.iter().filter(|(of, _)| is_here(of)).map(|(_, life)| *life).collect();
+            let rows = backward.iter().filter(|(of, _)| is_here(of));
+            let mut times: Vec<usize> = rows.flat_map(|(_, times)| times.clone()).collect();
+            times.sort_unstable();
+            absences(&own, &times, self.window)
+        };
+        parts.iter().flat_map(of_part).collect()
+    }
+
     /// When the backward pass makes something in a module.
     fn backward_times(&self) -> BTreeMap<&'a str, Vec<usize>> {
         let mut times: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -150,6 +211,27 @@ impl<'a> Reading<'a> {
         }
         bytes
     }
+}
+
+/// A `Sequential` of single layers is computed again in about as many parts as each has layers: of each part its first and
+/// last child. `checkpoint_sequential` divides it like this, and keeps the last part as it is.
+pub fn segments(children: usize) -> Vec<(usize, usize)> {
+    let count = children.isqrt();
+    if count < 2 {
+        return Vec::new();
+    }
+    let size = children / count;
+    (0..count - 1).map(|part| (part * size, (part + 1) * size - 1)).collect()
+}
+
+/// The number of layers of a `Sequential` whose children have none themselves.
+fn single_layers(recording: &Recording, path: &str) -> Option<usize> {
+    let inner = |module: &recording::Module| {
+        let rest = recording.texts.get(module.path).strip_prefix(path)?.strip_prefix('.')?;
+        Some(rest.parse::<usize>().ok())
+    };
+    let children: Option<Vec<usize>> = recording.modules.iter().filter_map(inner).collect();
+    children?.into_iter().max().map(|last| last + 1)
 }
 
 /// Modules of one operator: what they save, others save too.
@@ -207,6 +289,14 @@ fn is_below(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// Absences of so many bytes less, each by the same share.
+fn less(mut absences: Vec<Absence>, bytes: u64) -> Vec<Absence> {
+    let all: u64 = absences.iter().map(|absence| absence.bytes).sum();
+    let share = all.saturating_sub(bytes) as f64 / all.max(1) as f64;
+    absences.iter_mut().for_each(|it| it.bytes = (it.bytes as f64 * share) as u64);
+    absences
+}
+
 /// With a checkpoint a tensor is gone once the next one of its module is made, until the backward pass
 /// comes to the module. The last large one is the module's result and stays: others use it.
 fn absences(own: &[&Life], backward: &[usize], window: (usize, usize)) -> Vec<Absence> {
@@ -224,4 +314,16 @@ fn absences(own: &[&Life], backward: &[usize], window: (usize, usize)) -> Vec<Ab
         absences.push(Absence { from: next.born - window.0, to: to - window.0, bytes: life.block });
     }
     absences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sequential_is_divided_as_torch_does() {
+        assert_eq!(segments(3), []);
+        assert_eq!(segments(4), [(0, 1)], "the last part is kept");
+        assert_eq!(segments(31), [(0, 5), (6, 11), (12, 17), (18, 23)]);
+    }
 }

@@ -18,6 +18,7 @@ fn chain(saved: &[u64], cost: &[f64]) -> Step {
         .map(|index| Candidate {
             path: format!("blocks.{index}"),
             class: "Block".to_owned(),
+            keeps_products: false,
             operations: cost[index] as u64,
             cost: cost[index],
             // The backward pass of block i begins after those of all later ones.
@@ -98,4 +99,31 @@ proptest! {
             prop_assert!(found.cost <= 1.3 * best.cost + 1e-9, "{} against {}", found.cost, best.cost);
         }
     }
+}
+
+/// Each block also as what keeps its products: half as much goes, for a tenth of the cost. Where that is enough nothing is
+/// computed again as a whole; below, both are mixed, and never for one block.
+#[test]
+fn blocks_that_keep_their_products_come_first() {
+    let mut step = chain(&[1000; 10], &[10.0; 10]);
+    let halves: Vec<Candidate> = step
+        .candidates
+        .iter()
+        .map(|whole| {
+            let half = |it: &Absence| Absence { bytes: it.bytes / 2, ..*it };
+            let absences = whole.absences.iter().map(half).collect();
+            Candidate { keeps_products: true, cost: 1.0, absences, ..whole.clone() }
+        })
+        .collect();
+    step.candidates.extend(halves);
+    let planner = Planner::new(&step);
+    let all = planner.simulate(&[]).simulated;
+    let mild = planner.cheapest(all - 3500);
+    assert!(mild.chosen.iter().all(|&at| step.candidates[at].keeps_products), "{mild:?}");
+    let hard = planner.cheapest(all - 6500);
+    let paths: Vec<&str> =
+        hard.chosen.iter().map(|&at| step.candidates[at].path.as_str()).collect();
+    let different: std::collections::BTreeSet<&str> = paths.iter().copied().collect();
+    assert_eq!(paths.len(), different.len(), "{hard:?}");
+    assert!(hard.simulated <= all - 6500 && hard.cost < 80.0, "{hard:?}");
 }

@@ -128,6 +128,7 @@ impl Bench for Script {
         let candidate = |index: usize| Candidate {
             path: format!("blocks.{index}"),
             class: "Block".to_owned(),
+            keeps_products: false,
             operations: 10,
             cost: 10.0,
             absences: vec![Absence { from: index, to: BLOCKS + 1, bytes: 90 }],

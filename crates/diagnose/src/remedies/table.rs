@@ -114,6 +114,14 @@ pub const TABLE: &[Row] = &[
         lever: Some(of(Stage::Recompute, "chosen modules are computed again in the backward pass")),
     },
     Row {
+        id: "selective-checkpoint",
+        label: Label::Exact,
+        change: "torch.utils.checkpoint.create_selective_checkpoint_contexts: a checkpoint that keeps matrix products, convolutions and attention",
+        with_batch_norm: Some((Label::NumericallyEqual, "torch.utils.checkpoint.create_selective_checkpoint_contexts: a checkpoint that keeps matrix products, convolutions and attention; for each BatchNorm inside, which then sees a batch twice, momentum = 1 - (1 - momentum) ** 0.5")),
+        acts_on: "activations",
+        lever: Some(of(Stage::Recompute, "of chosen modules all but the results of matrix products, convolutions and attention is computed again")),
+    },
+    Row {
         id: "accumulate",
         label: Label::NumericallyEqual,
         change: "smaller batches with gradient accumulation",

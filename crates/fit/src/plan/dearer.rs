@@ -19,8 +19,8 @@ impl<B: Bench> Search<'_, B> {
             let state = Lever::Plain(OFFLOAD_OPTIMIZER);
             self.add(with, &[vec![state.clone()]], &[])?;
             let recomputed = self.most_recomputed(with).filter(|_| !self.is_done(2));
-            if let Some((lever, again)) = recomputed {
-                self.add(with, &[vec![lever, state]], &[again])?;
+            if let Some((levers, again)) = recomputed {
+                self.add(with, &[[levers, vec![state]].concat()], &[again])?;
             }
         }
         if !self.wants(OFFLOAD) || self.is_done(2) {
@@ -81,8 +81,8 @@ impl<B: Bench> Search<'_, B> {
                 .map(|value| vec![Lever::Knob { name: name.clone(), value: value.clone() }])
                 .collect();
             self.add(free, &turned, &[])?;
-            if let Some((lever, again)) = &recomputed {
-                let with: Vec<Lever> = free.iter().cloned().chain([lever.clone()]).collect();
+            if let Some((levers, again)) = &recomputed {
+                let with: Vec<Lever> = [free, levers].concat();
                 self.add(&with, &turned, &vec![*again; turned.len()])?;
             }
         }
@@ -102,11 +102,7 @@ impl<B: Bench> Search<'_, B> {
         for lever in others {
             self.add(free, &[vec![lever.clone()]], &[])?;
             if let Some((more, again)) = &recomputed {
-                self.add(
-                    &[free, std::slice::from_ref(more)].concat(),
-                    &[vec![lever.clone()]],
-                    &[*again],
-                )?;
+                self.add(&[free, more].concat(), &[vec![lever.clone()]], &[*again])?;
             }
             if let Some((levers, again)) = lowest.as_ref().filter(|_| !self.is_done(4)) {
                 self.add(levers, &[vec![lever]], &[*again])?;

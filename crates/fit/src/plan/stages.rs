@@ -6,8 +6,8 @@ use super::tries::{Search, first_that_fits};
 use super::{Bench, Plan, order};
 use crate::checkpoint::{Planner, Step};
 use crate::lever::{
-    ACCUMULATE, CHECKPOINT, CHUNKED_LOSS, FUSED_OPTIMIZER, LINEAR_LOSS, Lever, NO_FOREACH, SWITCH,
-    of_stage, probed,
+    ACCUMULATE, CHECKPOINT, CHUNKED_LOSS, FUSED_OPTIMIZER, LINEAR_LOSS, Lever, NO_FOREACH,
+    SELECTIVE, SWITCH, of_stage, probed,
 };
 
 /// Checkpoint plans of one stage, at most; not all of them are tried.
@@ -167,18 +167,20 @@ impl<B: Bench> Search<'_, B> {
                 return Ok(());
             }
         }
-        if !self.wants(CHECKPOINT) {
+        if !self.wants(CHECKPOINT) && !self.wants(SELECTIVE) {
             return Ok(());
         }
         let step = match with.is_empty() {
             true => self.look.step.clone(),
             false => self.bench.look(with, &[])?.step,
         };
-        let Some(step) = step else { return Ok(()) };
+        let Some(mut step) = step else { return Ok(()) };
+        step.candidates
+            .retain(|it| self.wants(if it.keeps_products { SELECTIVE } else { CHECKPOINT }));
         let choices = Planner::new(&step).ladder(RUNGS);
         let choices = choices.into_iter().filter(|choice| !choice.chosen.is_empty());
         let (plans, again): (Vec<Vec<Lever>>, Vec<f64>) =
-            choices.map(|choice| (vec![checkpoint(&step, &choice.chosen)], choice.cost)).unzip();
+            choices.map(|choice| (checkpoints(&step, &choice.chosen), choice.cost)).unzip();
         self.first_of(with, &plans, &again)
     }
 
@@ -195,7 +197,7 @@ impl<B: Bench> Search<'_, B> {
                 return Ok(());
             }
             let Some((recomputed, again)) = self.most_recomputed(with) else { continue };
-            let with: Vec<Lever> = with.iter().cloned().chain([recomputed]).collect();
+            let with: Vec<Lever> = [with, &recomputed].concat();
             self.first_of(&with, &parts, &vec![again; parts.len()])?;
             if parts.iter().any(|plan| self.did_fit(&[with.as_slice(), plan].concat())) {
                 return Ok(());
@@ -225,32 +227,45 @@ impl<B: Bench> Search<'_, B> {
         divides.map(Lever::Accumulate).collect()
     }
 
-    /// The checkpoint plan with the lowest peak on top of these levers, and what it does again.
-    pub(super) fn most_recomputed(&self, with: &[Lever]) -> Option<(Lever, f64)> {
-        let has = |plan: &&Plan| {
-            with.iter().all(|lever| plan.levers.contains(lever))
-                && plan.levers.len() == with.len() + 1
+    /// The checkpoints with the lowest peak on top of these levers, and what they do again.
+    pub(super) fn most_recomputed(&self, with: &[Lever]) -> Option<(Vec<Lever>, f64)> {
+        let recomputes = |lever: &Lever| {
+            matches!(lever, Lever::Checkpoint(_) | Lever::Selective(_) | Lever::Plain(SWITCH))
+                || lever.is_like(SWITCH)
         };
-        let recomputed = self.plans.iter().filter(has).filter_map(|plan| {
-            let recomputes = |lever: &&Lever| {
-                matches!(lever, Lever::Checkpoint(_) | Lever::Plain(SWITCH))
-                    || lever.is_like(SWITCH)
-            };
-            let lever = plan.levers.iter().find(recomputes)?;
-            Some((plan.peaks.reserved, lever.clone(), plan.again))
+        let recomputed = self.plans.iter().filter_map(|plan| {
+            let more = plan.levers.strip_prefix(with)?;
+            let is_it = !more.is_empty() && more.iter().all(recomputes);
+            is_it.then(|| (plan.peaks.reserved, more.to_vec(), plan.again))
         });
-        recomputed.min_by_key(|row| row.0).map(|(_, lever, again)| (lever, again))
+        recomputed.min_by_key(|row| row.0).map(|(_, levers, again)| (levers, again))
     }
 }
 
 /// Checkpoints as many as help: the plan with the lowest peak; `None` if none does.
 pub fn most_checkpoints(step: &Step) -> Option<Lever> {
-    let choices = Planner::new(step).ladder(RUNGS);
-    let lowest = choices.into_iter().rfind(|choice| !choice.chosen.is_empty())?;
-    Some(checkpoint(step, &lowest.chosen))
+    lowest(step, false).map(|(lever, _)| lever)
 }
 
-/// These candidates as a lever.
-pub(super) fn checkpoint(step: &Step, chosen: &[usize]) -> Lever {
-    Lever::Checkpoint(chosen.iter().map(|&at| step.candidates[at].path.clone()).collect())
+/// The same for one of the two kinds of checkpoints, with what it costs.
+pub(super) fn lowest(step: &Step, keeps_products: bool) -> Option<(Lever, f64)> {
+    let mut step = step.clone();
+    step.candidates.retain(|candidate| candidate.keeps_products == keeps_products);
+    let choices = Planner::new(&step).ladder(RUNGS);
+    let lowest = choices.into_iter().rfind(|choice| !choice.chosen.is_empty())?;
+    Some((checkpoints(&step, &lowest.chosen).pop()?, lowest.cost))
+}
+
+/// These candidates as levers.
+pub(super) fn checkpoints(step: &Step, chosen: &[usize]) -> Vec<Lever> {
+    let paths = |keeps: bool| -> Vec<String> {
+        let these = chosen.iter().map(|&at| &step.candidates[at]);
+        these.filter(|it| it.keeps_products == keeps).map(|it| it.path.clone()).collect()
+    };
+    let both = [Lever::Checkpoint(paths(false)), Lever::Selective(paths(true))];
+    let is_any = |lever: &Lever| match lever {
+        Lever::Checkpoint(paths) | Lever::Selective(paths) => !paths.is_empty(),
+        _ => false,
+    };
+    both.into_iter().filter(is_any).collect()
 }

@@ -2,15 +2,11 @@
 
 use diagnose::remedies::Stage;
 
-use super::stages::checkpoint;
+use super::stages::lowest;
 use super::tries::Search;
 use super::{Answer, Bench, Wish, order};
-use crate::checkpoint::Planner;
 use crate::lever::{AMP_BF16, AMP_FP16, Lever, OWN, all, probed};
 use crate::trial::verdict_for;
-
-/// Rungs of which the last one, with the lowest peak, is tried.
-const RUNGS: usize = 48;
 
 /// Tries each lever alone; those that change the training too, if the wish allows it.
 pub fn survey<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> {
@@ -32,12 +28,11 @@ pub fn survey<B: Bench>(bench: &mut B, wish: &Wish) -> Result<Answer, B::Error> 
         let single = own.chain(all().filter(is_open).filter_map(Lever::of));
         let single: Vec<Vec<Lever>> = single.map(|lever| vec![lever]).collect();
         search.add(&[], &single, &[])?;
-        let recomputed = search.look.step.as_ref().and_then(|step| {
-            let choice = Planner::new(step).ladder(RUNGS).pop()?;
-            (!choice.chosen.is_empty()).then(|| (checkpoint(step, &choice.chosen), choice.cost))
-        });
-        if let Some((lever, cost)) = recomputed {
-            search.add(&[], &[vec![lever]], &[cost])?;
+        let step = search.look.step.clone();
+        for keeps_products in [false, true] {
+            if let Some((lever, cost)) = step.as_ref().and_then(|it| lowest(it, keeps_products)) {
+                search.add(&[], &[vec![lever]], &[cost])?;
+            }
         }
         if wish.allow_training {
             let parts = search.look.parts.clone();

@@ -152,6 +152,9 @@ fn lever(lever: &Lever) -> Value {
     match lever {
         Lever::Plain(id) => json!({"id": id}),
         Lever::Allocator(settings) => json!({"id": "allocator", "settings": settings}),
+        Lever::Selective(modules) => {
+            json!({"id": "selective-checkpoint", "modules": modules})
+        }
         Lever::Checkpoint(modules) => json!({"id": "checkpoint", "modules": modules}),
         Lever::Freeze(modules) => json!({"id": "freeze", "modules": modules}),
         Lever::Accumulate(parts) => json!({"id": "accumulate", "parts": parts}),

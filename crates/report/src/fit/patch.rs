@@ -89,7 +89,7 @@ fn of_lever(lever: &Lever, plan: &Plan) -> String {
     for line in change.lines() {
         text += &format!("  + {line}\n");
     }
-    if let Lever::Checkpoint(modules) = lever {
+    if let Lever::Checkpoint(modules) | Lever::Selective(modules) = lever {
         text += &format!("    modules: {}\n", folded(modules).join(", "));
     }
     text

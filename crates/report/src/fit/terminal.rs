@@ -195,6 +195,9 @@ fn needs_more(plan: &Plan) -> bool {
 fn name(plan: &Plan) -> String {
     let word = |lever: &Lever| match lever {
         Lever::Checkpoint(modules) => format!("checkpoint {}", folded(modules).join(" ")),
+        Lever::Selective(modules) => {
+            format!("selective checkpoint {}", folded(modules).join(" "))
+        }
         Lever::Freeze(modules) => format!("freeze {}", folded(modules).join(" ")),
         Lever::Accumulate(parts) => format!("accumulate ×{parts}"),
         Lever::Allocator(settings) => settings.clone(),

@@ -14,6 +14,9 @@ from .source import source_of
 # Between a call of a module and what its forward pass calls.
 MODULES = (torch.nn.Module._call_impl.__code__.co_filename, torch.nn.CrossEntropyLoss.forward.__code__.co_filename)
 
+# Arguments of optimizers that say what a step is.
+MEANINGFUL = ("maximize", "amsgrad", "nesterov")
+
 
 def caller(made=None):
     """The frame that called what we stand in the place of, or that makes the object `made`; `Blocked` if that is a
@@ -166,6 +169,9 @@ def with_keywords(edits, keywords, without=(), given=(), names=(), made=None):
 def with_function(edits, function, keeps, made):
     """The call that makes an object, of something else: with the same arguments as far as that has them."""
     call = Call(caller(made))
+    lost = [each.arg for each in call.node.keywords if each.arg in MEANINGFUL and each.arg not in keeps]
+    if lost:
+        raise call.blocked(f"`{lost[0]}` would be lost")
     words = [name for name, *_ in call.arguments()[0] if name not in keeps and name is not None]
     if "**" in words:
         raise call.blocked("some of its arguments come with `**`")

@@ -1,6 +1,7 @@
 """Checkpoints of chosen modules as text: one statement behind each model, which names the modules as people would."""
 
 import ast
+import math
 import sys
 
 import torch
@@ -10,20 +11,59 @@ from . import Blocked
 from .places import attributes_of, path_to, place_of
 from .source import source_of
 
+# What takes most of the time of a network.
+COSTLY = (
+    "mm",
+    "addmm",
+    "bmm",
+    "baddbmm",
+    "convolution",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+)
+
 # A statement of more characters is spread over lines.
 WIDTH = 100
 
 
-def write(edits, modules, paths):
+def parts_of(module):
+    """In how many parts a `Sequential` of single layers is computed again, as `fit::saved::segments` plans it; `None` for all
+    else, and where a part would begin with a function that changes its input."""
+    layers = list(module.children())
+    count = math.isqrt(len(layers))
+    if type(module) is not torch.nn.Sequential or count < 2 or any(True for layer in layers for _ in layer.children()):
+        return None
+    first = [layers[part * (len(layers) // count)] for part in range(count)]
+    # Of these the second time gives what the first gave.
+    harmless = (torch.nn.ReLU, torch.nn.ReLU6, torch.nn.Hardtanh)
+    return None if any(getattr(layer, "inplace", False) and type(layer) not in harmless for layer in first) else count
+
+
+def recomputed_norms(module, keeps_products=False):
+    """Norms that will see each batch twice."""
+    count = None if keeps_products else parts_of(module)
+    layers = [module] if count is None else list(module.children())[: (count - 1) * (len(module) // count)]
+    return [norm for layer in layers for norm in layer.modules() if is_updated(norm)]
+
+
+def costly():
+    """The operators of this torch whose results are kept."""
+    return [getattr(torch.ops.aten, name).default for name in COSTLY if hasattr(torch.ops.aten, name)]
+
+
+def write(edits, modules, paths, keeps_products=False):
     chosen = [modules[path] for path in paths if path in modules]
     if len(chosen) < len(paths) or not chosen:
         raise Blocked("", "not all of the modules are there")
     for root, own in by_root(chosen, modules):
         before = list(edits.all)
         try:
-            of_root(edits, root, own)
+            of_root(edits, root, own, keeps_products)
         except Blocked as why:
             edits.all = before
+            if keeps_products:
+                raise
             of_classes(edits, own, chosen, modules, why)
 
 
@@ -58,26 +98,52 @@ def forward_of(kind, why):
     raise why
 
 
-def of_root(edits, root, chosen):
+def of_root(edits, root, chosen, keeps_products):
     """The statement for the modules of one model."""
     place = place_of(root)
+    divided = [] if keeps_products else [one for one in chosen if parts_of(one)]
+    for one in divided:
+        of_sequential(edits, place, path_to(root, one), one)
+    chosen = [one for one in chosen if one not in divided]
+    place.source.imports(edits, "import functools")
+    place.source.imports(edits, "import torch.utils.checkpoint")
+    if not chosen:
+        return
+    module, norm = (place.source.free_name(name) for name in ("module", "norm"))
     terms = terms_of(root, [path_of(root, module) for module in chosen], place.expression)
-    lines = [f"for module in {', '.join(terms)}:" if 1 < len(terms) else f"for module in {listed(terms[0])}:"]
+    lines = [f"for {module} in {listed(terms[0])}:"]
     if 1 < len(terms):
-        lines = [f"for module in ({', '.join(terms)}):"]
+        lines = [f"for {module} in ({', '.join(terms)}):"]
         if WIDTH < len(lines[0]):
-            lines = ["for module in (", *(f"    {term}," for term in terms), "):"]
-    lines.append("    module.forward = functools.partial(")
-    lines.append("        torch.utils.checkpoint.checkpoint, module.forward, use_reentrant=False")
+            lines = [f"for {module} in (", *(f"    {term}," for term in terms), "):"]
+    lines.append(f"    {module}.forward = functools.partial(")
+    lines.append(f"        torch.utils.checkpoint.checkpoint, {module}.forward, use_reentrant=False" + "," * keeps_products)
+    if keeps_products:
+        kept = place.source.free_name("costly")
+        names = (f"    torch.ops.aten.{operator.name().partition('::')[2]}.default," for operator in costly())
+        lines = [f"{kept} = [  # their results are kept", *names, "]", *lines]
+        contexts = "torch.utils.checkpoint.create_selective_checkpoint_contexts"
+        lines.append(f"        context_fn=functools.partial({contexts}, {kept}),")
     lines.append("    )")
     kinds = sorted({type(norm).__name__ for module in chosen for norm in module.modules() if is_updated(norm)})
     if kinds:
-        lines.append("    for norm in module.modules():  # it sees each batch twice")
-        lines.append("        if isinstance(norm, torch.nn.modules.batchnorm._BatchNorm):")
-        lines.append("            norm.momentum = 1 - (1 - norm.momentum) ** 0.5")
+        lines.append(f"    for {norm} in {module}.modules():  # it sees each batch twice")
+        lines.append(f"        if isinstance({norm}, torch.nn.modules.batchnorm._BatchNorm):")
+        lines.append(f"            {norm}.momentum = 1 - (1 - {norm}.momentum) ** 0.5")
     place.write(edits, lines)
-    place.source.imports(edits, "import functools")
-    place.source.imports(edits, "import torch.utils.checkpoint")
+
+
+def of_sequential(edits, place, path, module):
+    """The statement for one that is computed again in parts."""
+    name, count = place.expression + path, parts_of(module)
+    lines = [f"{name}.forward = functools.partial("]
+    lines += [f"    torch.utils.checkpoint.checkpoint_sequential, list({name}), {count}, use_reentrant=False", ")"]
+    if recomputed_norms(module):
+        norm = place.source.free_name("norm")
+        lines.append(f"for {norm} in {name}[:{(count - 1) * (len(module) // count)}]:  # of each part but the last, which is kept")
+        lines.append(f"    if isinstance({norm}, torch.nn.modules.batchnorm._BatchNorm):  # it sees each batch twice")
+        lines.append(f"        {norm}.momentum = 1 - (1 - {norm}.momentum) ** 0.5")
+    place.write(edits, lines)
 
 
 def is_updated(module):

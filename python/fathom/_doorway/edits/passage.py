@@ -98,6 +98,9 @@ def passage_of(called, passed):
     code, line, variables, later = common[-1]
     source = source_of(code.co_filename)
     scope = source.scope(code)
+    for each in (line, later):
+        if source.is_shared(scope, each):
+            raise Blocked(source.place(each), "several statements stand on this line: give each a line of its own")
     first, last = source.statement(scope, line), source.statement(scope, later)
     for block in blocks(source, first, scope):
         inner = [index for index, statement in enumerate(block) if is_inside(first, statement)]
@@ -143,10 +146,21 @@ def bound_in_loop(passage):
 def names_read_later(passage):
     """Names that the rest of the function reads behind the passage, before it begins anew."""
     last = passage.block[passage.end]
-    return {
-        node.id
-        for node in own_nodes(passage.scope)
-        if isinstance(node, ast.Name)
-        and isinstance(node.ctx, ast.Load)
-        and (last.end_lineno, last.end_col_offset) < (node.lineno, node.col_offset)
-    }
+    end = (last.end_lineno, last.end_col_offset)
+    later = [node for node in own_nodes(passage.scope) if isinstance(node, ast.Name) and end < (node.lineno, node.col_offset)]
+    setting = [node for node in later if isinstance(node.ctx, ast.Store)]
+    reading = [node for node in later if isinstance(node.ctx, ast.Load)]
+    return {node.id for node in reading if not any(is_set_by(passage.source, node, other) for other in setting)}
+
+
+def is_set_by(source, reading, setting):
+    """Whether a name surely has the value that it gets at `setting` when it is read."""
+    if reading.id != setting.id:
+        return False
+    statement = next(each for each in source.ancestors(setting) if isinstance(each, ast.stmt))
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        return any(is_inside(reading, each) for each in statement.body)
+    if not isinstance(statement, ast.Assign) or is_inside(reading, statement):
+        return False
+    block = source.block_of(statement)
+    return any(is_inside(reading, each) for each in block[block.index(statement) + 1 :])

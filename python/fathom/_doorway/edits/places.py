@@ -34,6 +34,18 @@ def locals_of(frame):
     return found
 
 
+def value_of(node, frame):
+    """What a name or its attribute holds; nothing is called for it but the attributes of modules."""
+    if isinstance(node, ast.Name):
+        return locals_of(frame).get(node.id, frame.f_globals.get(node.id))
+    if isinstance(node, ast.Attribute):
+        owner = value_of(node.value, frame)
+        if isinstance(owner, torch.nn.Module):
+            return getattr(owner, node.attr, None)
+        return getattr(owner, "__dict__", {}).get(node.attr)
+    return None
+
+
 class Place:
     """A model as an expression, and the statement behind which it holds."""
 

@@ -9,6 +9,9 @@ import tokenize
 from ..file_owner import is_library
 from . import Blocked
 
+# Some editors begin a file with it.
+MARK = b"\xef\xbb\xbf"
+
 LAYOUT = (tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
 
 
@@ -30,11 +33,13 @@ class Source:
     def __init__(self, path, raw):
         self.path = path
         self.raw = raw
-        self.text = raw.decode("utf-8")
+        self.first = len(MARK) if raw.startswith(MARK) else 0
+        body = raw[self.first :]
+        self.text = body.decode("utf-8")
         self.tree = ast.parse(raw)
-        self.lines = raw.split(b"\n")
+        self.lines = body.split(b"\n")
         self.newline = "\r\n" if b"\r\n" in raw else "\n"
-        self.starts = [0]
+        self.starts = [self.first]
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line) + 1)
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
@@ -91,6 +96,11 @@ class Source:
             raise Blocked(self.place(line), "no statement of its function stands here")
         return found
 
+    def is_shared(self, scope, line):
+        """Whether statements that follow each other stand on one line."""
+        here = [node for node in own_nodes(scope) if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno]
+        return any(not is_inside(one, other) and not is_inside(other, one) for one in here for other in here)
+
     def block_of(self, statement):
         """The list of statements that it stands in."""
         parent = self.parents[statement]
@@ -144,9 +154,15 @@ class Source:
             elif last is not None and not isinstance(last, ast.Expr):
                 break
         if last is None:
-            edits.note(self, 0, 0, line + self.newline)
+            edits.note(self, self.first, self.first, line + self.newline)
         else:
             self.lines_after(edits, last, [line])
+
+    def free_name(self, name):
+        """The name, or one like it, that nothing in the file has."""
+        used = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
+        used |= {node.arg for node in ast.walk(self.tree) if isinstance(node, ast.arg)}
+        return next(each for each in (name, *(f"{name}_{index}" for index in range(2, 100))) if each not in used)
 
     def has_import(self, statement, line):
         name = line.removeprefix("import ")

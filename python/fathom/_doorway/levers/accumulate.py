@@ -10,7 +10,7 @@ import types
 import torch
 
 from ..edits import passage, small_batches
-from . import batch_keys, frameworks, means
+from . import batch_keys, frameworks, means, reductions
 from .moments import at_first_call, at_optimizer, replace
 
 CHANGE = """(loss / parts).backward()
@@ -23,10 +23,11 @@ def apply(options, outcome):
     parts = int(options.get("parts", 2))
     passes = min(parts, int(options.get("passes", parts)))
     outcome.parts, outcome.indivisible, outcome.steps, outcome.asked = parts, None, 0, 0
+    outcome.reduced = set()
 
     def passed(found):
         if outcome.sites and not outcome.framework:
-            outcome.edits.contain(small_batches.write, found, parts, outcome.batch)
+            outcome.edits.contain(small_batches.write, found, parts, outcome.batch, is_sum(outcome))
 
     undo = [
         frameworks.arguments(outcome, settings(parts, outcome)),
@@ -64,12 +65,23 @@ def settings(parts, outcome):
 def scaled(inner, parts, outcome):
     @functools.wraps(inner)
     def backward(tensors, *args, **kwargs):
-        if outcome.framework:
+        tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
+        outcome.party.contain("what a loss is made of", look, tensors, outcome)
+        if outcome.framework or is_sum(outcome):
             return inner(tensors, *args, **kwargs)
-        tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tensors
         return inner(tuple(tensor / parts for tensor in tensors), *args, **kwargs)
 
     return backward
+
+
+def look(tensors, outcome):
+    outcome.reduced |= reductions.of(tensors)
+    outcome.means_of_means |= reductions.RATIO in outcome.reduced
+
+
+def is_sum(outcome):
+    """Sums of parts add up to the sum of the whole: nothing is divided."""
+    return outcome.reduced == {reductions.SUM}
 
 
 def gate(optimizer, passes, outcome):
@@ -103,9 +115,15 @@ def gate(optimizer, passes, outcome):
 
 def check(outcome):
     """A script that ends before its first step shows less than it would need."""
+    if is_sum(outcome):
+        outcome.change = CHANGE.replace("(loss / parts).backward()", "loss.backward()   # a sum: not divided")
     if outcome.means_of_means:
         outcome.change = CHANGE + means.ADDED
-    if outcome.indivisible and not outcome.sites:
+    unclear = outcome.reduced & {reductions.SUM, reductions.WEIGHTED}
+    if unclear and (outcome.framework or not is_sum(outcome)):
+        kinds = " and ".join(sorted(outcome.reduced))
+        outcome.reason = f"the loss is {kinds}: gradients of smaller batches would be weighted otherwise"
+    elif outcome.indivisible and not outcome.sites:
         outcome.reason = f"a batch of {outcome.indivisible} cannot be divided into {outcome.parts} equal parts"
     elif outcome.framework and outcome.batch is None:
         outcome.reason = f"no batch size was found beside {outcome.framework}'s own accumulation"

@@ -18,7 +18,7 @@ def apply(options, outcome):
                           reduction="mean", label_smoothing=0.0):  # fmt: skip
             is_plain = weight is None and not label_smoothing and reduction == "mean" and not size_average and not reduce
             if is_plain and input.numel() >= large and target.numel() * input.shape[1] == input.numel() and not outcome.sites:
-                outcome.edits.contain(linear_loss.write, input.shape[1], ignore_index)
+                outcome.edits.contain(linear_loss.write, tuple(input.shape), ignore_index)
                 if outcome.edits.all:
                     outcome.took(f"{tuple(input.shape)} logits")
                 else:

@@ -5,7 +5,7 @@ import ast
 import torch
 
 from ..edits import Blocked
-from ..edits.places import user_frames
+from ..edits.places import user_frames, value_of
 from ..edits.source import source_of
 from .moments import at_optimizer
 
@@ -65,5 +65,10 @@ def write(edits):
     is_step = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step"
     if not is_step:
         raise Blocked(source.place(frame.f_lineno), "the optimizer does not step by a statement of its own")
-    owner = source.code(source.begin(call.func.value), source.end(call.func.value))
+    # `scaler.step(optimizer)` steps for another.
+    owners = [call.func.value, *call.args[:1]]
+    owner = next((node for node in owners if callable(getattr(value_of(node, frame), "zero_grad", None))), None)
+    if owner is None:
+        raise Blocked(source.place(frame.f_lineno), "it is not clear which name the optimizer has here")
+    owner = source.code(source.begin(owner), source.end(owner))
     source.lines_after(edits, statement, [f"{owner}.zero_grad(set_to_none=True)"])
