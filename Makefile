@@ -264,6 +264,13 @@ $(TSC)/tsc.stamp: requirements/node.txt crates/page/lint/package.json crates/pag
 	.venvs/tools/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/tools.txt
 	touch $@
 
+# Packages that change what memory holds, for test_findings_of_packages.py; they see those of .venv, torch among them.
+.venvs/packages/packages.stamp: $(VENV)/test.stamp requirements/packages.txt
+	$(PYTHON) -m venv .venvs/packages
+	$(call beside,$(VENV),.venvs/packages)
+	.venvs/packages/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/packages.txt
+	touch $@
+
 # The Model Context Protocol's own client, which test_mcp.py drives the server with; it needs no torch.
 .venvs/mcp/mcp.stamp: requirements/mcp.txt
 	$(PYTHON) -m venv .venvs/mcp

@@ -71,6 +71,11 @@ def test_a_case_shows_what_it_should(cases, name):
             assert place in {(row["file"], row["line"]) for row in first["evidence"]}, shown
 
 
+def test_what_multihead_attention_is_told_is_an_argument_of_its_own(cases):
+    [finding] = found(cases["weights_are_wanted"], "attention-matrices")
+    assert finding["remedies"][0]["change"] == "need_weights=False where nn.MultiheadAttention is called"
+
+
 @pytest.mark.parametrize("name", names())
 def test_what_is_counted_adds_up(cases, name):
     answer = cases[name]["answer"]

@@ -1,13 +1,13 @@
 """Causes in code that packages run: weights of four bits with adapters, fused losses, products of eight bits.
 
-A test runs where its packages are installed; `pip install --no-deps bitsandbytes peft liger-kernel torchao` adds them.
+They need an environment of their own: `make .venvs/packages/packages.stamp`, as CI does.
 """
 
-from importlib.util import find_spec
-
 import pytest
+from conftest import missing, python_of
 
-IS_WARM = True
+PYTHON = python_of("packages")
+FLAGS = ("--gpu", "rtx3090", "--whole", "off", "--verify", "off")
 
 LLAMA = """
 import torch
@@ -74,13 +74,12 @@ for _ in range(3):
 
 @pytest.fixture
 def found(fathom):
-    """The findings of a script by their ids, the first of each, and what it printed; skips without its packages."""
+    """The findings of a script by their ids, the first of each, and what it printed."""
+    if not PYTHON.exists():
+        missing(PYTHON, "run `make .venvs/packages/packages.stamp`")
 
-    def run(code, *packages):
-        missing = [name for name in packages if find_spec(name) is None]
-        if missing:
-            pytest.skip(f"not installed: {', '.join(missing)}")
-        report, done = fathom.code(code, gpu="rtx3090")
+    def run(code):
+        report, done = fathom(PYTHON, "-c", code, flags=FLAGS, timeout=300)
         assert done.returncode == 0, done.stderr
         counted = sum(row["bytes"] for row in report["findings"] if row["counted"])
         assert 0.9 * report["peak"]["allocated_bytes"] <= counted <= report["peak"]["allocated_bytes"]
@@ -98,7 +97,7 @@ def parameters(printed):
 
 
 def test_weights_of_four_bits_with_adapters(found):
-    findings, printed = found(QLORA, "bitsandbytes", "peft")
+    findings, printed = found(QLORA)
     state = findings["model-state"]
     assert parameters(printed) in state["explanation"] and "Of it adapters" in state["explanation"]
     assert not remedies(state) & {"freeze", "half-frozen", "8bit-optimizer"}
@@ -106,13 +105,13 @@ def test_weights_of_four_bits_with_adapters(found):
 
 
 def test_a_fused_loss_keeps_no_logits(found):
-    findings, _ = found(LIGER, "liger_kernel")
+    findings, _ = found(LIGER)
     assert "bfloat16[8192, 512]" in findings["loss-gradients"]["title"]
     assert not findings.keys() & {"loss-logits", "gradients-in-forward", "written-in-python", "gated-layers"}
 
 
 def test_products_of_eight_bits(found):
-    findings, printed = found(FLOAT8, "torchao")
+    findings, printed = found(FLOAT8)
     assert parameters(printed) in findings["model-state"]["explanation"]
     assert not findings.keys() & {"duplicates", "model-copies"}
     assert not any("amp" in id for finding in findings.values() for id in remedies(finding))

@@ -180,6 +180,27 @@ def deformable_attention():
     train(DeformableAttention().cuda(), randn(16, TOKENS, WIDTH))
 
 
+class LinearAttention(nn.Module):
+    """Softmaxes of queries and keys alone, of a square image whose side is wider than a head."""
+
+    def __init__(self, heads=4, width=32):
+        super().__init__()
+        self.heads = heads
+        self.qkv, self.out = nn.Conv2d(16, 3 * heads * width, 1), nn.Conv2d(heads * width, 16, 1)
+
+    def forward(self, x):
+        batch, _, height, width = x.shape
+        q, k, v = self.qkv(x).view(batch, 3, self.heads, -1, height * width).unbind(1)
+        context = k.softmax(-1) @ v.transpose(2, 3)
+        mixed = torch.einsum("bhde,bhdn->bhen", context, q.softmax(-2))
+        return self.out(mixed.reshape(batch, -1, height, width))
+
+
+@spares("attention-matrices")
+def linear_attention_over_a_square_image():
+    train(LinearAttention().cuda(), randn(4, 16, 128, 128))
+
+
 @spares("attention-matrices")
 def softmax_over_classes():
     class Classes(nn.Module):

@@ -34,6 +34,60 @@ def an_average():
     return 4 * 4 * MIB
 
 
+@fires("model-copies", "called in the steps", without=("ema-cpu",))
+def a_target_network():
+    """It runs in every step: it cannot wait on the host."""
+    model = wide().cuda()
+    target = copy.deepcopy(model).requires_grad_(False)
+    train(model, randn(64, 1024), loss=lambda y: F.mse_loss(y, target(y.detach())))
+    return 4 * 4 * MIB
+
+
+class Contrast(nn.Module):
+    """A model with its momentum encoder inside, which its optimizer has too."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder_q, self.encoder_k = wide(), wide().requires_grad_(False)
+
+    def forward(self, x):
+        with torch.no_grad():
+            keys = self.encoder_k(x)
+        return self.encoder_q(x) * keys
+
+
+@fires("model-copies", "called in the steps", without=("ema-cpu",))
+def a_momentum_encoder():
+    train(Contrast().cuda(), randn(64, 1024))
+    return 4 * 4 * MIB
+
+
+@spares("model-copies")
+def frozen_keys():
+    """Alike, named so and frozen; but single layers beside each other, not a model that follows another."""
+
+    def forward(self, x):
+        return self.query(x) * self.key(x) + self.teacher_head(self.head(x))
+
+    layers = {name: nn.Linear(1024, 1024) for name in ("query", "key", "head", "teacher_head")}
+    model = Calls(forward, **layers).cuda()
+    model.key.requires_grad_(False)
+    model.teacher_head.requires_grad_(False)
+    train(model, randn(64, 1024))
+
+
+@spares("model-copies")
+def two_towers():
+    """A frozen tower beside a trained one, and no name says that it follows it."""
+
+    def forward(self, x):
+        return self.image(x) * self.text(x)
+
+    model = Calls(forward, image=wide(), text=wide()).cuda()
+    model.text.requires_grad_(False)
+    train(model, randn(64, 1024))
+
+
 @spares("model-copies")
 def two_critics():
     """Alike in every shape, and both are trained."""

@@ -62,6 +62,23 @@ def scratch_of_a_convolution():
     train(nn.Sequential(nn.Conv2d(3, 64, 1), nn.Conv2d(64, 8, 3, padding=1)).cuda(), randn(4, 3, 256, 256))
 
 
+@fires("workspace", "cuDNN", without=("channels-last",))
+def scratch_of_a_convolution_of_sound():
+    train(nn.Sequential(nn.Conv1d(3, 64, 1), nn.Conv1d(64, 64, 3, padding=1)).cuda(), randn(16, 3, 65536))
+
+
+@fires("workspace", "cuDNN", without=("channels-last",))
+def scratch_with_channels_last():
+    model = nn.Sequential(nn.Conv2d(3, 64, 1), nn.Conv2d(64, 8, 3, padding=1)).cuda().to(memory_format=torch.channels_last)
+    train(model, randn(4, 3, 256, 256).to(memory_format=torch.channels_last))
+
+
+@fires("activations", without=("batch", "accumulate"))
+def one_sample():
+    """No batch is smaller than one."""
+    train(nn.Sequential(*(nn.Sequential(nn.Linear(512, 512), nn.ReLU()) for _ in range(4))).cuda(), randn(1, 65536, 512))
+
+
 @fires("workspace", "cudnn.benchmark is on", {"cudnn-benchmark": "numerically equal"})
 def scratch_of_the_fastest_convolution():
     torch.backends.cudnn.benchmark = True

@@ -147,6 +147,13 @@ impl<'a> Thing<'a> {
             )
     }
 
+    /// What a layer works on is no intermediate result of a loss or of attention.
+    pub(crate) fn is_kept_for_a_layer(&self) -> bool {
+        let layers =
+            [Role::Linear, Role::RowNorm, Role::MapNorm, Role::Convolution, Role::FusedAttention];
+        layers.iter().any(|layer| self.is_kept_for(*layer))
+    }
+
     /// The module that made it.
     pub(crate) fn module(&self) -> &'a str {
         &self.tensor.origin.module

@@ -5,6 +5,7 @@
 //! | `frozen` | path of a module whose parameters all require no gradient, and had none when an optimizer stepped |
 //! | `untrained` | path of a module whose parameters may have gradients, and that no optimizer has |
 //! | `unused` | name of a parameter that may have a gradient and has none |
+//! | `copy_called` | what names of a copy of the model begin with (`Net#2.`), if it is called while the model is trained |
 //! | `checkpointing` | path of a module with a switch for checkpointing that is on |
 //! | `recomputed` | path of a module that ran again inside a backward pass |
 //! | `sdpa` | `module=… q=1024 k=1024 heads=6 groups=6 dim=64 dtype=float32 mask=no dropout=0.0 grad=yes` |
@@ -22,6 +23,8 @@
 //! | `size` | `num_group=64`: a whole number that a module has as an attribute |
 //! | `autocast` | the dtype |
 //! | `cudnn_benchmark` | `on` |
+//! | `channels_last` | `on`, if weights of convolutions lie so |
+//! | `expandable_segments` | `on`, if the script's environment says so |
 
 use std::collections::BTreeMap;
 

@@ -38,6 +38,10 @@ def steady(walk):
     return call
 
 
+# What torch.compile puts around a model has the model under this name.
+COMPILED = "_orig_mod"
+
+
 class Modules:
     """Number 0 is no module."""
 
@@ -97,13 +101,15 @@ class Modules:
 
     def add_root(self, root, is_primary):
         """The largest model's modules have their plain paths; those of others begin with their class."""
-        name = self.new_name(type(root).__name__)
+        model = root._modules.get(COMPILED, root)
+        name = self.new_name(type(root if self.is_known(model) else model).__name__)
         prefix = "" if is_primary else name + "."
         self.roots.append((weakref.ref(root), name))
         self.prefixes[id(root)] = prefix
         for path, module in parts(root):
             if not self.is_known(module):
                 self.known[id(module)] = (weakref.ref(module), len(self.paths))
+                path = as_written(path)
                 self.paths.append(prefix + path if path else name)
                 self.classes.append(type(module).__name__)
 
@@ -121,6 +127,11 @@ class Modules:
             root = reference()
             if root is not None:
                 yield root, self.prefixes[id(root)]
+
+
+def as_written(path):
+    """A path or a name as the model's own code has it: without what the compiler adds."""
+    return ".".join(part for part in path.split(".") if part != COMPILED)
 
 
 @steady

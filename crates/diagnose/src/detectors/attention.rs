@@ -39,6 +39,10 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let first = &scene.things[anchors[0]];
     let (_, rows, columns, _) = matrix(first).unwrap_or_default();
     let why = why_not_fused(scene, first);
+    let mut remedies = remedies!(scene, "fused-attention", "checkpoint");
+    if is_asked_for(scene, first) {
+        remedies[0].change = "need_weights=False where nn.MultiheadAttention is called".to_owned();
+    }
     vec![Finding {
         title: format!("attention writes out its matrices of {rows} × {columns} tokens"),
         explanation: format!(
@@ -51,7 +55,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
         // That the code does it by itself, everybody who wrote it knows.
         note: if why == BY_ITSELF { String::new() } else { why.trim_end_matches('.').to_owned() },
         scales: "batch × heads × tokens²".to_owned(),
-        remedies: remedies!(scene, "fused-attention", "checkpoint"),
+        remedies,
         ..finding
     }]
 }
@@ -59,11 +63,16 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
 /// The result of a softmax over tokens: multiplied with values later, or large and in a module for attention.
 fn is_probabilities(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
     let is_softmax = thing.made_by() == Role::Softmax || thing.is_kept_for(Role::Softmax);
-    let is_multiplied = thing.users.iter().any(|user| user.node.contains("Bmm"));
     let Some((module, rows, columns, _)) = matrix(thing) else { return false };
     is_softmax
         && thing.is_of_a_pass()
-        && (is_multiplied || (is_attention(scene, module) && HEADS < rows.min(columns)))
+        && !is_linear(scene, module)
+        && (is_multiplied(thing) || (is_attention(scene, module) && HEADS < rows.min(columns)))
+}
+
+/// Matrices are, one by the other; linear layers have other nodes.
+fn is_multiplied(thing: &Thing<'_>) -> bool {
+    thing.users.iter().any(|user| user.node.contains("Bmm"))
 }
 
 /// Bytes of products of queries and keys, be they a finding or not.
@@ -79,7 +88,14 @@ fn is_scores(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
         && thing.is_of_a_pass()
         && rows == columns
         && HEADS < rows
+        // What comes out of linear attention over a square image has its height and width.
+        && (is_multiplied(thing) || !thing.is_kept_for_a_layer())
         && is_attention(scene, module)
+}
+
+/// Attention without a matrix of tokens: softmaxes of queries and keys alone, features × tokens.
+fn is_linear(scene: &Scene<'_>, path: &str) -> bool {
+    scene.class(path).to_ascii_lowercase().contains("linear")
 }
 
 /// Does its class or its name say so?
@@ -101,10 +117,15 @@ fn matrix<'a>(thing: &Thing<'a>) -> Option<Matrix<'a>> {
     }
 }
 
+/// Whether `nn.MultiheadAttention` gives its matrix to who calls it.
+fn is_asked_for(scene: &Scene<'_>, thing: &Thing<'_>) -> bool {
+    scene.anatomy.facts.has("weights_wanted", thing.module())
+}
+
 /// Why no kernel was taken that keeps no matrix.
 fn why_not_fused(scene: &Scene<'_>, thing: &Thing<'_>) -> String {
     let facts = &scene.anatomy.facts;
-    if facts.has("weights_wanted", thing.module()) {
+    if is_asked_for(scene, thing) {
         return "nn.MultiheadAttention was asked for its weights (need_weights=True is its default), so \
                 it cannot use a fused kernel."
             .to_owned();

@@ -30,7 +30,8 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     // Who keeps what a compiled function needs is not known: it is as large as what is known.
     let is_free = |thing: &Thing<'_>| match thing.is_kept_by_compiled() {
         true => sizes.contains(&thing.elements()),
-        false => !is_kept_for_a_layer(thing),
+        // Features may be as wide as a vocabulary; but layers keep them.
+        false => !thing.is_kept_for_a_layer(),
     };
     let members = claims.free(scene, |thing| {
         is_of_loss(thing)
@@ -95,11 +96,4 @@ fn is_wide(thing: &Thing<'_>, wanted: &BTreeSet<u64>) -> bool {
 /// Made by a layer of the forward pass.
 fn is_of_a_head(thing: &Thing<'_>) -> bool {
     !thing.operator().is_empty() && thing.made_by() == Role::Linear
-}
-
-/// Features may be as wide as a vocabulary; but layers keep them.
-fn is_kept_for_a_layer(thing: &Thing<'_>) -> bool {
-    let layers =
-        [Role::Linear, Role::RowNorm, Role::MapNorm, Role::Convolution, Role::FusedAttention];
-    layers.iter().any(|layer| thing.is_kept_for(*layer))
 }

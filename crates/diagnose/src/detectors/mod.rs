@@ -140,10 +140,8 @@ pub(crate) fn detect(scene: &Scene<'_>) -> Vec<Finding> {
     {
         finding.note = knobs.sentence(finding).unwrap_or_default();
     }
-    if scene.is_inference() {
-        findings
-            .iter_mut()
-            .for_each(|it| it.remedies = remedies::of_inference(scene, &it.remedies));
+    for finding in &mut findings {
+        finding.remedies = remedies::that_apply(scene, std::mem::take(&mut finding.remedies));
     }
     findings
 }

@@ -25,11 +25,16 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let is_convolution = ["cuDNN conv", "cuDNN workspace", "cuDNN algorithm search"]
         .iter()
         .any(|name| largest.tensor.name.starts_with(name));
-    let remedies = match (is_convolution, benchmark.is_empty()) {
-        (true, true) => remedies!(scene, "channels-last"),
-        (true, false) => remedies!(scene, "cudnn-benchmark", "channels-last"),
-        _ => Vec::new(),
-    };
+    // Sound and volumes have no such order of their channels.
+    let class = scene.class(largest.module());
+    let is_of_images = is_convolution && !class.contains("1d") && !class.contains("3d");
+    let mut remedies = Vec::new();
+    if is_convolution && !benchmark.is_empty() {
+        remedies.extend(remedies!(scene, "cudnn-benchmark"));
+    }
+    if is_of_images {
+        remedies.extend(remedies!(scene, "channels-last"));
+    }
     // PyTorch keeps one for each handle and stream; its size is a setting.
     let is_kept = largest.tensor.name.starts_with("cuBLAS");
     let (when, scales) = match is_kept {

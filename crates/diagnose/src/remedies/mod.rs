@@ -170,6 +170,9 @@ pub(crate) fn of_activations(scene: &Scene<'_>, saved: &[usize]) -> Vec<Remedy> 
     found
 }
 
+/// Libraries of graphs.
+const GRAPHS: [&str; 2] = ["torch_geometric/", "dgl/"];
+
 /// Changes that are made to a training: to its backward pass, its optimizer, its loss or what its batches teach.
 const OF_TRAINING: [&str; 25] = [
     "not-followed",
@@ -199,8 +202,46 @@ const OF_TRAINING: [&str; 25] = [
     "whole-checkpoint",
 ];
 
+/// Without what cannot be done here, or is done already.
+pub(crate) fn that_apply(scene: &Scene<'_>, remedies: Vec<Remedy>) -> Vec<Remedy> {
+    let is_idle = |remedy: &Remedy| match remedy.id {
+        "batch" | "accumulate" => has_one_sample(scene) || has_whole_graph(scene),
+        "channels-last" => !scene.anatomy.facts.of("channels_last").is_empty(),
+        "allocator" => !scene.anatomy.facts.of("expandable_segments").is_empty(),
+        _ => false,
+    };
+    let remedies: Vec<Remedy> = remedies.into_iter().filter(|it| !is_idle(it)).collect();
+    if scene.is_inference() { of_inference(scene, &remedies) } else { remedies }
+}
+
+/// Whether every input that has samples has one: no batch is smaller.
+fn has_one_sample(scene: &Scene<'_>) -> bool {
+    let is_input = |thing: &&Thing<'_>| {
+        thing.is(recording::Category::Inputs)
+            && !thing.tensor.dtype.is_empty()
+            && 2 <= thing.shape().len()
+    };
+    let mut inputs = scene.things.iter().filter(is_input).peekable();
+    inputs.peek().is_some() && inputs.all(|thing| thing.shape().first() == Some(&1))
+}
+
+/// Whether a library of graphs works on one list of edges that was there before the first step: there is no batch.
+fn has_whole_graph(scene: &Scene<'_>) -> bool {
+    let is_of_graphs = |thing: &Thing<'_>| {
+        let file = &thing.tensor.origin.library.file;
+        GRAPHS.iter().any(|package| file.starts_with(package))
+    };
+    let is_list = |thing: &Thing<'_>| {
+        thing.is(recording::Category::Inputs)
+            && thing.tensor.dtype == "int64"
+            && thing.tensor.born.phase == Some(recording::Phase::Construction)
+            && matches!(thing.shape(), [2, _])
+    };
+    scene.things.iter().any(is_of_graphs) && scene.things.iter().any(is_list)
+}
+
 /// The same where nothing is trained: a batch is only as large as is convenient then.
-pub(crate) fn of_inference(scene: &Scene<'_>, remedies: &[Remedy]) -> Vec<Remedy> {
+fn of_inference(scene: &Scene<'_>, remedies: &[Remedy]) -> Vec<Remedy> {
     let mut found: Vec<Remedy> = Vec::new();
     for remedy in remedies {
         match remedy.id {
@@ -233,7 +274,9 @@ fn are_half(scene: &Scene<'_>, members: &[usize]) -> bool {
 }
 
 fn has_batch_norm(anatomy: &Anatomy) -> bool {
-    anatomy.modules.iter().any(|(_, class)| class.contains("BatchNorm"))
+    // Frozen ones take no statistics from a batch.
+    let is_one = |class: &str| class.contains("BatchNorm") && !class.contains("Frozen");
+    anatomy.modules.iter().any(|(_, class)| is_one(class))
 }
 
 #[cfg(test)]
@@ -271,6 +314,7 @@ mod tests {
             labels("BatchNorm2d"),
             [Label::ChangesStatistics, Label::NumericallyEqual, Label::ChangesNumerics]
         );
+        assert_eq!(labels("FrozenBatchNorm2d"), labels("LayerNorm"));
     }
 
     /// The search goes from one stage to the next, and the mildest come first in each.

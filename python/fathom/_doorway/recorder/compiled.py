@@ -157,10 +157,9 @@ class Compiled:
         paths = self.modules.paths
         if len(self.numbers) != len(paths):
             self.numbers = {path: number for number, path in enumerate(paths)}
-        own = paths[outer]
+        # What the compiler puts around a model has the model's path, and comes before it.
         is_wrapper = self.modules.classes[outer] == "OptimizedModule"
-        inner = [base for base in (f"{own}._orig_mod", "_orig_mod") if is_wrapper and base in self.numbers]
-        return self.numbers[inner[0]] if inner else outer, [*inner, own, ""]
+        return self.numbers[paths[outer]] if is_wrapper else outer, [paths[outer], ""]
 
 
 def main(nodes, operators, is_backward):

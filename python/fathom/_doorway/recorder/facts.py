@@ -5,6 +5,7 @@ Facts are texts: no tensor and no module is held.
 
 import itertools
 import math
+import os
 import re
 
 import torch
@@ -195,6 +196,8 @@ class Facts:
             frozen.update(dict.fromkeys(map(self.path, self.frozen_in(module))))
             untrained.update(dict.fromkeys(map(self.path, self.untrained_in(module, optimized))))
             self.sizes_of(module)
+            if any(map(is_channels_last, module._parameters.values())):
+                self.add("channels_last", "on")
             if any(value is True and SWITCH.fullmatch(name) for name, value in vars(module).items()):
                 switched[self.modules.paths[number]] = None
         frozen.pop(None, None)
@@ -204,6 +207,16 @@ class Facts:
                 self.of_kind[kind] = dict(list(values.items())[:MOST])
         if torch.backends.cudnn.benchmark:
             self.add("cudnn_benchmark", "on")
+        if "expandable_segments:True" in allocator_settings():
+            self.add("expandable_segments", "on")
+
+    def look_at_copies(self, copies):
+        """Which copies of a model run while it is trained: a teacher or a target network does, an average does not."""
+        for prefix, reference in copies.items():
+            module = reference()
+            entries = (self.modules.known.get(id(part)) for part in (module.modules() if module is not None else ()))
+            if any(entry and entry[1] in self.asked for entry in entries):
+                self.add("copy_called", prefix)
 
     def sizes_of(self, module):
         """Whole numbers that a module has as attributes: a size with the same number may be a multiple of it."""
@@ -243,6 +256,19 @@ class Facts:
 
     def table(self):
         return {kind: list(values) for kind, values in self.of_kind.items()}
+
+
+def allocator_settings():
+    return os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+
+
+def is_channels_last(parameter):
+    return (
+        parameter is not None
+        and parameter.dim() == 4
+        and not parameter.is_contiguous()
+        and parameter.is_contiguous(memory_format=torch.channels_last)
+    )
 
 
 def may_enlarge(name):

@@ -6,13 +6,14 @@ Each is found through what holds it, never by its size: modules, optimizers, arg
 
 import collections
 import re
+import weakref
 
 import torch
 
 from ..card_memory import allocated
 from ..functions import PLAIN
 from ..graph import is_made
-from ..modules import steady
+from ..modules import as_written, steady
 from ..native import live_objects
 from ..optimizers import parameters_of
 from ..storages import elements, has_memory, shape_of
@@ -23,6 +24,9 @@ COPY_SHARE = 0.9
 
 # Modules around a model that add to the names of its parameters.
 WRAPPERS = re.compile(r"^((module|_orig_mod|_fsdp_wrapped_module|_forward_module)\.)+")
+
+# What models call a second set of weights in them that follows the first: `encoder_k`, `teacher`, `projector_momentum`.
+FOLLOWER = re.compile(r"(^|_)(ema|average[d]?|momentum|teacher|target|key|k|m|shadow|slow)\d*(_|$)")
 
 # Outside of modules, what these give is data that the script brings to the card.
 FACTORIES = {
@@ -40,6 +44,7 @@ class Names:
         self.modules = modules
         self.optimizers = optimizers  # see optimizers.py
         self.of_parameter = {}  # id -> name
+        self.copies = {}  # beginning of their names -> the copy of a model, by a weak reference
         self.caches = None  # see caches.py
         self.is_trained = None  # see facts.py
 
@@ -54,16 +59,34 @@ class Names:
         originals = [signature(root) for root, _ in roots if id(root) not in others] if others else []
         for root, prefix in roots:
             is_copy = id(root) in others and signature(root) in originals
-            for name, parameter in root.named_parameters():
-                self.of_parameter[id(parameter)] = prefix + name
-                yield "model_copies" if is_copy else "weights", prefix + name, parameter
-                for part, tensor in packed.scales(prefix + name, parameter):
-                    yield "model_copies" if is_copy else "weights", part, tensor
-            for name, buffer in root.named_buffers():
-                kind = self.kind_of_buffer(root, name, buffer)
-                yield "model_copies" if is_copy else kind, prefix + name, buffer
+            copies = {"": root} if is_copy else self.followers(root)
+            self.copies.update((prefix + as_written(path), weakref.ref(module)) for path, module in copies.items())
+            begins = tuple(copies)
+            for path, parameter in root.named_parameters():
+                name = self.of_parameter[id(parameter)] = prefix + as_written(path)
+                kind = "model_copies" if path.startswith(begins) else "weights"
+                yield kind, name, parameter
+                for part, tensor in packed.scales(name, parameter):
+                    yield kind, part, tensor
+            for path, buffer in root.named_buffers():
+                kind = self.kind_of_buffer(root, path, buffer)
+                yield "model_copies" if path.startswith(begins) else kind, prefix + as_written(path), buffer
             for path, module in root.named_modules():
                 yield from self.caches.of_module(prefix, path, module)
+
+    def followers(self, root):
+        """Parts that follow a part beside them, such as a momentum encoder: named so, alike in every shape, and not trained."""
+        found = {}
+        trained = {id(parameter) for parameter in self.optimizers.parameters() if self.is_trained(parameter)}
+        for path, module in root.named_modules() if trained else ():
+            above, _, name = path.rpartition(".")
+            # A single layer is no model: keys of attention may be frozen beside their queries.
+            if not module._modules or not FOLLOWER.search(name.lower()) or is_empty(module) or holds(module, trained):
+                continue
+            beside = root.get_submodule(above).children()
+            if any(holds(other, trained) and signature(other) == signature(module) for other in beside):
+                found[f"{path}."] = module
+        return found
 
     def kind_of_buffer(self, root, path, buffer):
         if self.caches.is_cache(path, buffer):

@@ -25,7 +25,7 @@ from .areas import Areas, layout
 from .backward import Backward
 from .caches import Caches
 from .compiled import Compiled
-from .facts import LOOKS, Facts, may_enlarge
+from .facts import LOOKS, Facts, allocator_settings, may_enlarge
 from .names import FACTORIES, Names, arguments
 
 # Parts that may begin before what happened is written out, step or no step.
@@ -166,6 +166,8 @@ class Recorder:
             # Tensors of a thread that trains at this moment must not be touched.
             is_alone = self.watch.optimizers.are_own()
             self.note_everything(with_copies=is_early and is_alone)
+        if is_early:
+            self.facts.look_at_copies(self.names.copies)
 
     @guarded
     def end_round(self, is_early):
@@ -245,7 +247,7 @@ class Recorder:
             return
         about = {
             "torch": str(torch.__version__),
-            "allocator_settings": os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "",
+            "allocator_settings": allocator_settings(),
             "memory_bytes": self.total[device],
             "context_bytes": self.context[device],
             "device": device,
