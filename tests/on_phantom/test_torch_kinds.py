@@ -45,6 +45,22 @@ def test_a_warning_names_the_line_of_the_script(fresh):
     assert all(each.filename == __file__ for each in said) and torch_warns, [str(each) for each in said]
 
 
+def picked(x):
+    return x[x > 0.2], torch.nonzero(x > 0.5)
+
+
+def test_a_trace_holds_nothing_of_ours(fresh):
+    """What is computed on the CPU, to know how many a mask keeps, is no part of it."""
+    x = numbers(1000)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        made = torch.jit.trace(picked, x.cuda())
+    assert not [str(each.message) for each in said if is_of_ours(each)]
+    expected = torch.jit.trace(picked, x)
+    names = [[node.kind() for node in trace.graph.nodes()] for trace in (made, expected)]
+    assert names[0] == names[1] and "aten::index" in names[0]
+
+
 def is_of_ours(warning):
     folder = "/python/fathom/"
     return folder in warning.filename or folder in str(warning.message) or issubclass(warning.category, torch.jit.TracerWarning)
@@ -257,3 +273,16 @@ def test_callables_made_graphs(fresh):
     assert x.grad.shape == x.shape and all(weight.grad is not None for weight in made.parameters())
     value = known(result)
     assert value is None or torch.allclose(value, net.cpu()(numbers(3, 6, seed=1)), atol=1e-4)
+
+
+def test_padding_is_left_out_of_a_transformer(fresh):
+    """Without gradients it makes a nested tensor of what is not padding: its sizes are those of the mask."""
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 1).cuda().eval()
+    padding = torch.zeros(2, 10, dtype=torch.bool)
+    padding[0, 5:] = True
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert encoder(numbers(2, 10, 16).cuda(), src_key_padding_mask=padding.cuda()).shape == (2, 10, 16)
+        nested = torch._nested_tensor_from_mask(numbers(2, 10, 16).cuda(), ~padding.cuda(), mask_check=False)
+    assert [tuple(part.shape) for part in nested.unbind()] == [(5, 16), (10, 16)]

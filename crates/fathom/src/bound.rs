@@ -2,7 +2,9 @@
 //! give, and every way is gone the other way round.
 //!
 //! Other ways may end a script early. What it did not come to then is tried once more, with all else as it was at first.
+//! What two parts need that make up the whole, such as all pairs of them, is most where a mask keeps half: that is tried too.
 
+use std::fmt;
 use std::path::Path;
 
 use anyhow::Result;
@@ -12,7 +14,7 @@ use crate::launch::Launch;
 use crate::outcome;
 use crate::ranks;
 use crate::session::{self, Folder};
-use crate::settings::{LEAST, MOST, MOST_AT, Settings, ZERO};
+use crate::settings::{HALF, LEAST, MOST, MOST_AT, Settings, ZERO};
 use crate::warm::speaks_of_refusal;
 use crate::world::World;
 
@@ -58,21 +60,43 @@ pub(crate) fn patience(first: &Run) -> u64 {
     PATIENCE + TIMES * first.wall_seconds.ceil() as u64
 }
 
+/// Which values are others than at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// All, which give the most.
+    Everywhere,
+    /// Those of some places, such as `train.py:88`.
+    Places(Vec<String>),
+    /// Masks, which keep half.
+    Masks,
+}
+
 /// Other values to be tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Other {
-    /// Where, as `train.py:88`; empty for everywhere.
-    pub(crate) places: Vec<String>,
+    pub(crate) at: At,
     /// Seconds that it may take: a large number may be a loop's, and such a run is given up.
     patience: u64,
+}
+
+/// What is said while it runs.
+impl fmt::Display for Other {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.at {
+            At::Masks => "running again with masks that keep half",
+            At::Everywhere | At::Places(_) => "running again with other values",
+        };
+        write!(formatter, "{what} (at most {} s)", self.patience)
+    }
 }
 
 impl Other {
     /// The settings of a run with these.
     pub(crate) fn settings(&self, settings: &Settings) -> Settings {
-        let words = match self.places.is_empty() {
-            true => vec![MOST.to_owned()],
-            false => self.places.iter().map(|place| format!("{MOST_AT}{place}")).collect(),
+        let words = match &self.at {
+            At::Everywhere => vec![MOST.to_owned()],
+            At::Places(places) => places.iter().map(|place| format!("{MOST_AT}{place}")).collect(),
+            At::Masks => vec![HALF.to_owned()],
         };
         let assume = words.into_iter().chain(settings.assume.clone()).collect();
         let timeout = Some(settings.timeout.map_or(self.patience, |own| own.min(self.patience)));
@@ -86,6 +110,8 @@ pub(crate) struct Tries {
     made: usize,
     /// What none of them has tried yet.
     left: Vec<Decision>,
+    /// Masks that have not been tried with half of it.
+    masks: Vec<Decision>,
     /// What they say together.
     most: Option<Most>,
 }
@@ -93,31 +119,42 @@ pub(crate) struct Tries {
 impl Tries {
     pub(crate) fn new(first: &Run) -> Tries {
         let left = first.decisions.iter().filter(|decision| decision.is_open()).cloned().collect();
-        Tries { patience: patience(first), made: 0, left, most: None }
+        let masks = first.decisions.iter().filter(|decision| decision.keeps_nothing()).cloned();
+        Tries { patience: patience(first), made: 0, left, masks: masks.collect(), most: None }
     }
 
     /// What is to be tried next, if that can change the answer.
     pub(crate) fn next(&self) -> Option<Other> {
-        let is_over = self.made == TRIES || self.most.as_ref().is_some_and(|most| !most.fits);
+        if self.most.as_ref().is_some_and(|most| !most.fits) {
+            return None;
+        }
         let places = self.left.iter().filter_map(|decision| decision.place.as_ref());
-        let places: Vec<String> = match self.made {
-            0 => Vec::new(),
-            _ => places.map(|(file, line)| format!("{file}:{line}")).collect(),
+        let places: Vec<String> = places.map(|(file, line)| format!("{file}:{line}")).collect();
+        let at = match self.made {
+            0 if self.left.is_empty() => return None,
+            0 => At::Everywhere,
+            made if made < TRIES && !places.is_empty() => At::Places(places),
+            _ if self.masks.is_empty() => return None,
+            _ => At::Masks,
         };
-        let is_open = !self.left.is_empty() && (self.made == 0 || !places.is_empty());
-        (is_open && !is_over).then_some(Other { places, patience: self.patience })
+        Some(Other { at, patience: self.patience })
     }
 
     /// What a run with other values gave: whether it allocated the same as the first one, and whether it was refused what
     /// that one was not.
     pub(crate) fn take(&mut self, first: &Run, run: Run, have_same: bool, was_refused: bool) {
         let is_tried = |open: &Decision| run.decisions.iter().any(|other| is_there(open, other));
-        let (tried, left): (Vec<Decision>, Vec<Decision>) = self.left.drain(..).partition(is_tried);
+        let of_masks = self.next().is_some_and(|other| other.at == At::Masks);
+        let open = if of_masks { &mut self.masks } else { &mut self.left };
+        let (tried, left): (Vec<Decision>, Vec<Decision>) = open.drain(..).partition(is_tried);
         let one = beside(first, run, (have_same, was_refused), &tried);
         self.most = Some(match self.most.take() {
             Some(most) => together(most, one),
             None => one,
         });
+        if of_masks {
+            return;
+        }
         self.left = left;
         self.made = if tried.is_empty() { TRIES } else { self.made + 1 };
     }

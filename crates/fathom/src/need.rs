@@ -116,11 +116,13 @@ impl Again {
     fn run_once(&mut self, form: Option<&ShortForm>, most: Option<Other>) -> Result<(Job, Run)> {
         let record = form.is_some();
         let what = match (&most, form.and_then(ShortForm::order)) {
-            (Some(_), _) => "running again with other values",
-            (None, Some(_)) => "running a shortened training with another order of batches",
-            (None, None) => "running a shortened training",
+            (Some(other), _) => other.to_string(),
+            (None, Some(_)) => {
+                "running a shortened training with another order of batches".to_owned()
+            }
+            (None, None) => "running a shortened training".to_owned(),
         };
-        self.runner.say(what.to_owned());
+        self.runner.say(what);
         let plain = self.runner.recorded(self.settings.card.clone());
         let wanted = Wanted { short: form.cloned(), most, record, ..plain };
         self.runner.expect(1);

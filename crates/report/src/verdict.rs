@@ -98,7 +98,7 @@ fn fits_if(run: &Run, (places, condition): (&str, &str), sentence: String) -> St
             }
         }
         RestsOn::Little => {
-            format!("{fits_if} {places} gives little enough, and not if it gives all: {sentence}")
+            format!("{fits_if} {places} gives little enough, and not if it gives more: {sentence}")
         }
         RestsOn::Assumption => format!("{fits_if} {condition}: {sentence}"),
     }

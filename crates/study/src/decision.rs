@@ -53,6 +53,11 @@ impl Decision {
         self.assumed == "either" || self.operator == "__bool__" && self.assumed != "given"
     }
 
+    /// Whether it keeps some of what it is given, and was taken to keep nothing.
+    pub fn keeps_nothing(&self) -> bool {
+        self.keeps() && self.assumed == "least"
+    }
+
     fn keeps(&self) -> bool {
         KEEPING.contains(&self.operator.as_str()) && self.assumed != "given"
     }

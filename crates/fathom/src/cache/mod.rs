@@ -65,7 +65,7 @@ impl Cache {
         let Settings { steps, values, assume, cards, .. } = settings;
         let trial = format!(
             "{card:?} {setting:?} {configs:?} {record} {cold} {} {steps} {values} {assume:?} {cards:?}",
-            most.as_ref().map_or_else(|| "false".to_owned(), |most| format!("{:?}", most.places))
+            most.as_ref().map_or_else(|| "false".to_owned(), |most| format!("{:?}", most.at))
         );
         hash(format!("{} {trial}", self.world).as_bytes())
     }

@@ -170,6 +170,8 @@ impl Settings {
 /// What is assumed of all values that nobody knows.
 pub(crate) const LEAST: &str = "least";
 pub(crate) const MOST: &str = "most";
+/// Of masks, with all else as it was.
+pub(crate) const HALF: &str = "half";
 /// The same, of one place that follows.
 pub(crate) const MOST_AT: &str = "most at ";
 /// What is assumed of numbers that a function of PyTorch's reads for itself, whatever else is.

@@ -23,6 +23,9 @@ pub(super) const SECONDS_FOR_ARRAYS: f64 = 0.1;
 /// Whole numbers and truths are worth more: sizes and ways may depend on them.
 pub(super) const SECONDS_FOR_NUMBERS: f64 = 0.5;
 
+/// A reader who sees nothing for so many seconds wants to know why.
+const LONG: f64 = 5.0;
+
 /// How a value came to be known.
 pub(super) enum How {
     Known,
@@ -105,6 +108,10 @@ impl Ledger {
         let _ = self
             .nanoseconds
             .fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(spent)));
+        if LONG <= plan.seconds {
+            let said = (plan.seconds,);
+            self.evaluate.bind(py).call_method1(intern!(py, "say_that_it_takes"), said)?;
+        }
         let mut readers = plan.readers.clone();
         let mut flats: Map<usize, Py<PyAny>> = Map::default();
         for recipe in &plan.recipes {

@@ -207,6 +207,12 @@ impl Ledger {
         }
     }
 
+    /// Whether some tensor of the host's holds what is not known.
+    #[pyo3(name = "watches_host")]
+    fn is_watching_host(&self) -> bool {
+        self.watches_host()
+    }
+
     /// It was decided what a tensor of the host's holds.
     fn know_host(&self, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
         self.is_known_on_host(tensor, &self.tensors.lies_at(tensor)?)

@@ -24,6 +24,9 @@ T = torch.Tensor
 # Of a place, in what is assumed.
 MOST_AT = "most at "
 
+# Masks keep every second element: pairs of what is kept and what is not are most then.
+HALF = "half"
+
 
 class Decisions:
     """What was decided, and what this run assumes. `ledger` says what is known."""
@@ -32,10 +35,11 @@ class Decisions:
         self.decisions = collections.Counter()
         self.modelled = collections.Counter()  # decisions by weights that stand for those of later steps
         self.inverses = Inverses()
+        self.dear = set()  # lines of which it was said that their values take long
         self.turns = collections.Counter()  # how often a number that is not followed was read, by its place
         self.is_reading = False  # what the script reads is answered here, not below
         words = os.environ.get(contract.ASSUME, "").split("\n")
-        self.most = "most" in words
+        self.most, self.half = "most" in words, HALF in words
         self.most_at = [word.removeprefix(MOST_AT) for word in words if word.startswith(MOST_AT)]
         self.given = dict(word.rsplit("=", 1) for word in words if "=" in word)  # "train.py:88" -> "1200"
 
@@ -88,6 +92,17 @@ class Decisions:
             return min(LARGE, (1 << 8 * size - 1) - 1 if size > 1 else 1).to_bytes(size, "little")
         return (LARGE.to_bytes(4, "little") * -(-size // 4))[:size]
 
+    def say_that_it_takes(self, seconds):
+        """The line that asks for it, on the standard error, when it does so first."""
+        user, library = places(sys._getframe(1))
+        place = user or library
+        if place is None or place in self.dear:
+            return
+        self.dear.add(place)
+        text = f"what {os.path.basename(place[0])}:{place[1]} asks for is computed on the CPU, by estimate in {seconds:.0f} s"
+        with contextlib.suppress(Exception):  # closed, or replaced by the script
+            print(f"fathom: {text}", file=sys.stderr, flush=True)
+
     # -- what is assumed -----------------------------------------------------------------------------------
 
     def assume(self, tensor, func, how, bounds=None):
@@ -125,6 +140,9 @@ class Decisions:
 
     def least_or_most(self, tensor, most, bounds=None):
         if tensor.dtype is torch.bool:
+            if self.half and tensor.numel() > 1:
+                number = torch.arange(tensor.numel(), device="cpu").reshape(tensor.shape)
+                return number % 2 == int(tensor in self.inverses)
             # The most is a bound: what is pruned by the one mask must not hide what another one adds.
             return torch.full(tensor.shape, most or tensor in self.inverses, device="cpu")
         if tensor.is_floating_point() or tensor.is_complex():

@@ -9,6 +9,8 @@ import zlib
 
 import torch
 
+from ..tracing import untraced
+
 CPU = torch.device("cpu")
 T = torch.Tensor
 
@@ -72,6 +74,7 @@ def not_inferring():
     return torch._C._InferenceMode(False)
 
 
+@untraced
 def call(function, args, kwargs, autocast_dtype, seed):
     """The same function of the same values."""
     function = ON_CPU.get(function, function)
@@ -167,16 +170,19 @@ def autocast():
     return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
 
 
+@untraced
 def undefined(count):
     return torch.zeros(-(-count // GRAIN) * GRAIN, dtype=torch.uint8, device=CPU)
 
 
+@untraced
 def copied(view):
     flat = undefined(len(view))
     flat.numpy()[: len(view)] = view
     return flat
 
 
+@untraced
 def view(flat, dtype, numbers, is_conjugate, is_negative):
     """A tensor of such a storage."""
     with torch._C.DisableTorchFunction():
@@ -185,6 +191,7 @@ def view(flat, dtype, numbers, is_conjugate, is_negative):
         return torch._neg_view(found) if is_negative else found
 
 
+@untraced
 def flat(value, dtype, numbers, lazily, count, other=None):
     """A storage in which a tensor of these numbers holds a value; maybe one that holds another already."""
     with torch._C.DisableTorchFunction(), torch.no_grad():
@@ -210,6 +217,7 @@ def fills(value, dtype, numbers, count):
     )
 
 
+@untraced
 def parts(tensor):
     """Tensors that a sparse one is made of, and whether no element is there twice."""
     with torch._C.DisableTorchFunction(), torch.no_grad():
@@ -222,10 +230,12 @@ def parts(tensor):
         return [], False
 
 
+@untraced
 def part(tensor, number):
     return parts(tensor)[0][number]
 
 
+@untraced
 def assembled(layout, parts, size, is_coalesced):
     """A sparse tensor of these parts."""
     with torch._C.DisableTorchFunction(), torch.no_grad():
@@ -234,14 +244,17 @@ def assembled(layout, parts, size, is_coalesced):
         return torch.sparse_compressed_tensor(*parts, size, layout=layout, check_invariants=False)
 
 
+@untraced
 def stand_in(dtype, size=()):
     return torch.full(size, STAND_IN, dtype=dtype, device=CPU)
 
 
+@untraced
 def constant(name, size):
     return torch.full(size, name == "isfinite", dtype=torch.bool, device=CPU)
 
 
+@untraced
 def fill(tensor, value):
     """A tensor of the host's gets its values; autograd must not see a change."""
     with torch._C.DisableTorchFunction(), torch.no_grad():
@@ -252,15 +265,33 @@ def fill(tensor, value):
 PLACES = {"argmax", "argmin", "argsort", "kthvalue", "max", "median", "min", "msort", "multinomial", "sort", "topk"}
 
 
+def is_shared(tensor):
+    """Whether NumPy, or somebody else, has the same memory: PyTorch may not move it then. Weights may be a file's."""
+    is_weight = isinstance(tensor, torch.nn.Parameter)
+    return not is_weight and not tensor.untyped_storage().resizable()
+
+
+@untraced
 def decided_on_host(tensor, why, name, is_there, bounds):
     """A tensor of the host's has values that nobody knows: whether it was decided what they are. Numbers with a fraction are
     nearly always for logging; whole numbers and truths may be read by NumPy and functions in C++, unseen. What the host
     itself computed, with numbers that stand for others, is there."""
     from . import values
 
-    if values.get() is None or tensor.is_floating_point() or tensor.is_complex() or is_there and name in PLACES:
+    if values.get() is None or tensor.is_quantized:
+        return False
+    is_for_logging = tensor.is_floating_point() or tensor.is_complex() or is_there and name in PLACES
+    if is_for_logging and not is_shared(tensor):
         return False
     return values.get().decide_on_host(tensor, name, why, is_there, bounds)
+
+
+def say_that_it_takes(seconds):
+    """Something is computed that takes a while: that is said once for each line."""
+    from . import values
+
+    if values.get() is not None:
+        values.get().say_that_it_takes(seconds)
 
 
 def read_below(size):

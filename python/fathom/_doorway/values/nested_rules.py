@@ -27,9 +27,16 @@ def _begin(*_):
 
 
 def _from_mask(values, func, args, kwargs):
-    """Layers of transformers make one of what is padded."""
+    """Layers of transformers make one of what is padded. It counts on the card what each row keeps, and reads that: its own
+    allocations, and then the tensor of the true sizes."""
     _begin()
-    return values.note(func, args, kwargs)
+    padded, mask = args[:2]
+    kept = values.to_cpu(mask, func)
+    with undisturbed():
+        lengths = kept.sum(1)
+        sizes = torch.stack([lengths, torch.full_like(lengths, padded.shape[2])], 1)
+    values.run(func, (padded, mask, False), {})
+    return values.note(torch._nested_from_padded, (padded, sizes), {})
 
 
 def matmul(values, func, args, kwargs):

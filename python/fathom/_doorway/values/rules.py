@@ -8,6 +8,7 @@ import torch
 
 from ..guard import undisturbed
 from .by_cpu import made_by_cpu
+from .evaluate import fill
 from .stand_ins import StandIn, exact, whole
 from .tokens import as_tokens
 
@@ -108,6 +109,14 @@ def for_numpy(values, func, args, kwargs):
     if not x.is_cuda and values.ledger.is_unknown(x) and values.decide_on_host(x, func, "unknown", x.numel() == 1):
         values.ledger.know_host(x)
     return values.run(func, args, kwargs)
+
+
+def drawn(values, func, args, kwargs):
+    """The host refuses weights of zero, which stand there for such that nobody knows."""
+    x = args[0] if args else kwargs["input"]
+    if not x.is_cuda and values.ledger.is_unknown(x):
+        fill(x, torch.ones_like(x))
+    return values.note(func, args, kwargs)
 
 
 def compared(values, func, args, kwargs):
@@ -392,6 +401,7 @@ def _table():
     both = lambda name: [getattr(owner, name, None) for owner in (torch, T)]  # noqa: E731
     for name in ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__"):
         add(reader, getattr(T, name, None))
+    add(drawn, *both("multinomial"))
     add(for_numpy, T.numpy, T.__array__, T.__dlpack__)
     for name in ("equal", "allclose", "is_nonzero"):
         add(compared, *both(name))

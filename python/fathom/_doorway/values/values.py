@@ -20,11 +20,13 @@ from ..border import keep_theirs
 from ..card_memory import allocated
 from ..guard import undisturbed
 from ..import_hooks import when_imported
+from ..tracing import resumed, untraced
 from . import evaluate, nested_rules, rules, several_cards, tensor_subclasses
 from .closures import around, with_closure
 from .decisions import Decisions, aside
 from .generation import Generation
 from .stand_ins import allow_in_checkpoints, in_yaml
+from .unseen import Unseen, bytes_of
 
 # Places that are told of, at most.
 ROWS = 500
@@ -48,11 +50,13 @@ class Values(Decisions):
     def __init__(self):
         super().__init__()
         self.generation = Generation(self)
+        self.unseen = Unseen(self)
 
     @property
     def ledger(self):
         return functions.install().ledger
 
+    @untraced
     def run_special(self, func, args, kwargs):
         """A function with a rule of its own; the others run in `functions.rs`."""
         if not self.ledger.concerns(args, kwargs):
@@ -61,11 +65,13 @@ class Values(Decisions):
 
     def note(self, func, args, kwargs):
         """An ordinary function: it runs, and leaves a recipe."""
-        return functions.install().inner.note(func, args, kwargs)
+        with resumed():
+            return functions.install().inner.note(func, args, kwargs)
 
     def run(self, func, args, kwargs):
         """The function itself, for rules: its result and its error are the script's, whatever a rule does then."""
-        return functions.install().inner.theirs(func, args, kwargs)
+        with resumed():
+            return functions.install().inner.theirs(func, args, kwargs)
 
     # -- what is known --------------------------------------------------------------------------------
 
@@ -282,7 +288,7 @@ class _Operators(TorchDispatchMode):
 
 class _Checked:
     """A trace is run and compared with what was traced. It runs in C++, where nobody sees what it computes: what is not
-    known is not compared."""
+    known is not compared, nor what has another shape because of that: it was noted where the trace read it."""
 
     def __enter__(self):
         self.theirs = torch.testing.assert_close
@@ -293,7 +299,8 @@ class _Checked:
 
     def compare(self, actual, expected, **settings):
         given = [value for value in (actual, expected) if isinstance(value, torch.Tensor)]
-        if not any(_values.ledger.is_unknown(value) for value in given):
+        is_other = len({value.shape for value in given}) > 1 and all(value.is_cuda for value in given)
+        if not is_other and not any(_values.ledger.is_unknown(value) for value in given):
             self.theirs(actual, expected, **settings)
 
 
@@ -320,10 +327,6 @@ def toy_devices(roots):
     return devices
 
 
-def bytes_of(storage):
-    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
-
-
 def tensors(values):
     for value in values:
         if isinstance(value, torch.Tensor):
@@ -344,6 +347,7 @@ def install():
     tensor_subclasses.install()
     nested_rules.install()
     _values.generation.install()
+    _values.unseen.install()
     functions.VALUES.within(torch.jit._trace, "_check_trace", lambda args, kwargs: _Checked())
     allow_in_checkpoints()
     when_imported("yaml.representer", functions.VALUES.callback(in_yaml, "the import of yaml"))
