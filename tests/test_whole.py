@@ -341,6 +341,76 @@ def test_sizes_that_vary_are_named(fathom, tmp_path):
     assert "batches vary: `batch` 65 × 512 to 8192 × 512" in " ".join(done.stdout.split()), done.stdout
 
 
+# One long row in a thousand, far behind the batches that are looked at whole.
+RARE = START + """
+class Rows(Dataset):
+    def __len__(self):
+        return 4000
+
+    def __getitem__(self, index):
+        return {"ids": [0] * (4096 if index == 2500 else 30 + index % 7)}
+
+def padded(rows):
+    longest = max(len(row["ids"]) for row in rows)
+    return torch.zeros(len(rows) * longest, 512)
+
+for rows in DataLoader(Rows(), batch_size=4, shuffle=True, num_workers=WORKERS, collate_fn=padded):
+    train(rows)
+"""
+
+
+@pytest.mark.parametrize("workers", sampled([0, 2], [0]))
+def test_a_rare_long_row_is_found(fathom, tmp_path, workers):
+    words = written(tmp_path, RARE.replace("WORKERS", str(workers)))
+    report, done = fathom(*words, flags=("--gpu", "rtx3090"), env=ON, timeout=300)
+    batches = report["whole"]["batches"][0]
+    assert batches["largest"] == [4 * 4096, 512] and batches["was_largest_run"], (batches, done.stderr)
+    assert batches["looked_at"] == 1000 and "vary in size" not in report["headline"], report["headline"]
+    # What follows from it: two hidden layers of that many rows are alive at once, beside the state.
+    assert report["peak"]["allocated_bytes"] > 2 * 4 * 4096 * 1024 * 4, done.stdout
+
+
+# A trainer that reads one batch ahead, of slow steps: an epoch has two, and the second is read before the first has trained.
+AHEAD = START + """
+class Rows(Dataset):
+    def __len__(self):
+        return 400
+
+    def __getitem__(self, index):
+        return torch.zeros(8192 if index == 300 else 64 + index % 7, 512)
+
+def ahead(loader):
+    batches = iter(loader)
+    now = next(batches)
+    for following in batches:
+        yield now
+        now = following
+    yield now
+
+for rows in ahead(DataLoader(Rows(), batch_size=None)):
+    train(rows)
+    __import__("time").sleep(2)
+"""
+
+
+def test_the_largest_batch_is_run_where_batches_are_read_ahead(fathom, tmp_path):
+    report, done = fathom(*written(tmp_path, AHEAD), flags=("--gpu", "rtx3090"), env=ON, timeout=300)
+    batches = report["whole"]["batches"][0]
+    assert (batches["largest"], batches["was_largest_run"], batches["given"]) == ([8192, 512], True, 2), (batches, done.stderr)
+    assert report["peak"]["allocated_bytes"] > 8192 * 1024 * 4, done.stdout
+
+
+# Each item takes its time: not all of them can be looked at.
+SLOW = RARE.replace("return {", "__import__('time').sleep(0.05)\n        return {").replace("WORKERS", "0").replace("4000", "400000")
+
+
+def test_sizes_that_were_not_looked_at_are_said_in_the_first_line(fathom, tmp_path):
+    report, _ = fathom(*written(tmp_path, SLOW), flags=("--gpu", "rtx3090"), env=ON, timeout=300)
+    batches = report["whole"]["batches"][0]
+    assert batches["looked_at"] < batches["count"] == 100000
+    assert f"; batches vary in size, {batches['looked_at']} of 100000 looked at" in report["headline"], report["headline"]
+
+
 # What a batch takes depends on the one before it: the order decides.
 ORDERS = START + """
 class Rows(Dataset):
@@ -374,6 +444,56 @@ def test_orders_of_batches_give_a_band(fathom, tmp_path):
     again, _ = fathom(*words, flags=flags, env=ON, cwd=tmp_path)
     assert again["whole"]["orders"] == orders, "seeds make it the same in every run"
     assert "orders" not in fathom(*words, flags=flags[:2], env=ON, cwd=tmp_path)[0]["whole"]
+
+
+# The evaluation comes after the last of many epochs, or after steps of which most are left out; or not at all.
+LAST = EVALUATES.replace("range(2)", "range(14)").replace("    validate()", "validate()")
+RARELY = START + """
+for step in range(1 << 40):
+    train(torch.zeros(64, 512))
+    if step % PERIOD == PERIOD - 1:
+        validate()
+"""
+# Neither a mode that was not asked for nor a function that only names itself will come.
+UNUSED = START + """
+def look_on():
+    look_on()
+    model.eval()
+
+def main():
+    if len(sys.argv) > 7:
+        validate()
+        return
+    if len(sys.argv) < 7:
+        for step in range(1 << 40):
+            train(torch.zeros(64, 512))
+    else:
+        validate()
+
+main()
+"""
+
+
+def test_an_evaluation_that_the_text_promises_is_waited_for(fathom, tmp_path):
+    for code in (LAST, RARELY.replace("PERIOD", "200")):
+        report, done = fathom(*written(tmp_path, code), flags=("--gpu", "rtx3090"), env=ON, timeout=300)
+        assert report["judgement"] == "fits" and report["peak"]["phase"] == "evaluation", done.stdout
+        assert report["whole"]["unreached"] == []
+
+
+def test_an_evaluation_that_was_not_reached_is_said_in_the_first_line(fathom, tmp_path):
+    path = tmp_path / "train.py"
+    code = RARELY.replace("PERIOD", str(1 << 30))
+    line = next(number for number, text in enumerate(code.split("\n"), 1) if "model.eval()" in text)
+    report, done = fathom(*written(tmp_path, code), flags=("--gpu", "rtx3090", "--strict"), env=ON, cwd=tmp_path, timeout=300)
+    assert (report["judgement"], done.returncode) == ("depends", 1), report["headline"]
+    assert report["headline"].startswith("DEPENDS") and f"; the evaluation at {path.name}:{line} was not reached" in report["headline"]
+    assert report["whole"]["unreached"] == [f"train.py:{line}"]
+
+
+def test_what_will_not_be_run_is_not_waited_for(fathom, tmp_path):
+    report, _ = fathom(*written(tmp_path, UNUSED), flags=("--gpu", "rtx3090"), env=ON, timeout=300)
+    assert (report["judgement"], report["whole"]["unreached"]) == ("fits", []), report["headline"]
 
 
 # Every batch leaves its answers on the card: a few batches do not show what all of them take.

@@ -58,6 +58,7 @@ SOURCES_SCHEMA = "fathom.sources/1"
 Process = dict[str, object]
 Device = dict[str, object]
 Moment = dict[str, object]
+Site = dict[str, object]
 Loader = dict[str, object]
 Refusal = dict[str, object]
 Decided = dict[str, object]
@@ -102,6 +103,7 @@ def process(
     rounds: str | None = None,
     faults: list[Fault],
     loaders: list[Loader],
+    unreached: list[Site],
     refused: list[str],
     end: End | None = None,
 ) -> Process:
@@ -126,6 +128,7 @@ def process(
         "rounds": rounds,
         "faults": faults,
         "loaders": loaders,
+        "unreached": unreached,
         "refused": refused,
         "end": end,
     }
@@ -162,6 +165,18 @@ def moment(
         "bytes": bytes,
         "phase": phase,
         "step": step,
+    }
+
+
+def site(
+    *,
+    file: str,
+    line: int,
+) -> Site:
+    """A line of the user's."""
+    return {
+        "file": file,
+        "line": line,
     }
 
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use gpus::Card;
-use recording::Category;
 use study::need::{FLUSHES, Tried, search};
 use study::{Beyond, Fit, FitsOn, Judgement, Most, Need, Run, Verdict};
 
@@ -37,12 +36,10 @@ fn comes_short(run: &Run, first: &Run) -> bool {
     first.caught < run.caught && (run.steps < first.steps || run.anatomy().is_none())
 }
 
-/// Whether it caught it and went on with less, as with a smaller batch. PyTorch's own fallbacks change work areas alone.
+/// Whether it caught it and went on with less, as with a smaller batch. PyTorch's own fallbacks give up soft memory alone,
+/// without which the peak is another moment's.
 fn holds_less(run: &Run, first: &Run) -> bool {
-    let held = |run: &Run| {
-        let peak = run.anatomy().map(|anatomy| &anatomy.allocated_peak);
-        peak.map_or(0, |peak| peak.allocated - peak.categories.of(Category::Workspace))
-    };
+    let held = |run: &Run| run.anatomy().map_or(0, |anatomy| anatomy.hard_allocated);
     first.caught < run.caught && held(run) < held(first) / 100 * 99
 }
 

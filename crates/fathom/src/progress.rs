@@ -16,7 +16,10 @@ const SOON: Duration = Duration::from_millis(800);
 /// Between two lines about trials where there is no terminal.
 const SELDOM: Duration = Duration::from_secs(10);
 
-/// Says a sentence, unless what it is about has ended by then: until it is dropped.
+/// After so long a reader is told that it still goes on, then after twice as long, and so on.
+const STILL: Duration = Duration::from_secs(30);
+
+/// Says a sentence, unless what it is about has ended by then, and that it still goes on: until it is dropped.
 pub(crate) struct Soon {
     _ends: Sender<()>,
 }
@@ -25,12 +28,23 @@ impl Soon {
     pub(crate) fn say(text: String) -> Soon {
         let (ends, ended) = channel::<()>();
         thread::spawn(move || {
-            if ended.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) && !screen::is_quiet() {
-                screen::say(&format!("fathom: {text}"));
+            let (mut said, mut next, mut waited) = (text, STILL, SOON);
+            while ended.recv_timeout(waited) == Err(RecvTimeoutError::Timeout)
+                && !screen::is_quiet()
+            {
+                screen::say(&format!("{}fathom: {said}", line_start()));
+                said = format!("still running, {} s so far", next.as_secs());
+                waited = if waited == SOON { STILL - SOON } else { next / 2 };
+                next *= 2;
             }
         });
         Soon { _ends: ends }
     }
+}
+
+/// What takes a line away that is drawn over and over.
+fn line_start() -> &'static str {
+    if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" }
 }
 
 /// How far it is, on the standard error.

@@ -33,11 +33,16 @@ const EPOCH_SECONDS: f64 = 3.0;
 const SECONDS: f64 = 8.0;
 const TIMES: f64 = 1.5;
 
+/// Seconds that an evaluation which the script's text promises is waited for, at least.
+const AWAITED: f64 = 30.0;
+
 /// How a training is shortened.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ShortForm {
     /// Batches of an epoch.
     batches: u64,
+    /// Batches of a step.
+    of_step: u64,
     /// Steps after which it may end; 0 lets the script end by itself.
     steps: u64,
     /// Epochs that it is given before.
@@ -57,10 +62,11 @@ impl ShortForm {
         let seconds = (TIMES * plain_seconds).max(SECONDS);
         ShortForm {
             batches: quick.clamp(SHORTEST, LONGEST) * passes,
+            of_step: passes,
             steps: STEPS,
             epochs: EPOCHS,
             seconds,
-            patience: (4.0 * seconds + plain_seconds).ceil() as u64,
+            patience: (4.0 * seconds + plain_seconds + AWAITED).ceil() as u64,
             order: None,
         }
     }
@@ -89,10 +95,10 @@ impl ShortForm {
 
     /// As the doorway reads it.
     pub(crate) fn json(&self) -> String {
-        let ShortForm { batches, steps, epochs, seconds, order, .. } = self;
+        let ShortForm { batches, of_step, steps, epochs, seconds, order, .. } = self;
         let order = order.map_or_else(|| "null".to_owned(), |seed| seed.to_string());
         format!(
-            r#"{{"batches": {batches}, "steps": {steps}, "epochs": {epochs}, "seconds": {seconds:.1}, "order": {order}}}"#
+            r#"{{"batches": {batches}, "of_step": {of_step}, "steps": {steps}, "epochs": {epochs}, "seconds": {seconds:.1}, "awaited": {AWAITED:.1}, "order": {order}}}"#
         )
     }
 }
@@ -149,7 +155,8 @@ pub(crate) fn see(again: &mut Again, run: &mut Run, plain: &Path) -> Result<Opti
 fn beside(run: &Run, (short, folder): (&Run, &Path)) -> Whole {
     let came = came(folder, short);
     let mut whole = Whole::of(run, short, came);
-    (whole.batches, whole.refused) = outcome::iterated(folder);
+    (whole.batches, whole.refused) = (outcome::iterated(folder), outcome::refused(folder));
+    whole.unreached = outcome::unreached(folder);
     let needs_more = || {
         let taken =
             |run: &Run| run.peak.as_ref().map(|peak| (peak.device_bytes, peak.allocated.bytes));

@@ -79,6 +79,7 @@ export interface Whole {
   has_ended: boolean;
   phases: WholePhase[];
   unseen: string[];
+  unreached: string[];
   batches: Batches[];
   unseen_bytes: number;
   refused: string[];

@@ -11,7 +11,7 @@ use crate::lines::{Lines, visible};
 use crate::moment::when;
 use crate::reader::Reader;
 use crate::sections::columns::count;
-use crate::whole::when_short;
+use crate::whole::{looked_at, when_short};
 
 /// The verdict as one line of plain text: `FITS  …`.
 pub fn headline(run: &Run) -> String {
@@ -143,8 +143,25 @@ fn went_through(run: &Run) -> String {
 
 /// What depends on steps and batches that were not run.
 pub(crate) fn later(run: &Run) -> String {
-    let parts = [unseen(run), grows(run)].into_iter().filter(|part| !part.is_empty());
+    let parts = [unreached(run), vary(run), unseen(run), grows(run)];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Evaluations that nothing has run.
+fn unreached(run: &Run) -> String {
+    let places = run.whole.as_ref().map_or_else(Vec::new, |whole| whole.unreached().to_vec());
+    let places = study::places(places).unwrap_or_default();
+    if places.is_empty() { places } else { format!("the evaluation at {places} was not reached") }
+}
+
+/// Batches of other sizes than those that were looked at.
+fn vary(run: &Run) -> String {
+    let batches = run.whole.iter().flat_map(|whole| &whole.batches);
+    let mut open = batches.filter(|each| each.varies.is_some() && !each.are_all_looked_at());
+    open.next().map_or_else(String::new, |each| {
+        format!("batches vary in size, {} looked at", looked_at(each))
+    })
 }
 
 /// What every step leaves behind, and how long there is room for it.

@@ -101,11 +101,7 @@ fn unseen(whole: &Whole) -> Option<String> {
 fn sizes(batches: &Batches) -> Option<String> {
     let Varies { tensor, smallest, largest, was_run } = batches.varies.as_ref()?;
     let kind = if batches.is_evaluation { "batches of the evaluation" } else { "batches" };
-    let looked_at = match batches.count {
-        Some(count) if count <= batches.looked_at + 1 => format!("all {count}"),
-        Some(count) => format!("{} of {count}", batches.looked_at),
-        None => format!("the first {}", batches.looked_at),
-    };
+    let looked_at = looked_at(batches);
     let run = match (was_run, batches.is_evaluation) {
         (false, _) => "the largest was not run again",
         (true, true) => "the largest was run",
@@ -116,6 +112,15 @@ fn sizes(batches: &Batches) -> Option<String> {
         shape(smallest),
         shape(largest)
     ))
+}
+
+/// `32 of 5000`.
+pub(crate) fn looked_at(batches: &Batches) -> String {
+    match batches.count {
+        Some(count) if batches.are_all_looked_at() => format!("all {count}"),
+        Some(count) => format!("{} of {count}", batches.looked_at),
+        None => format!("the first {}", batches.looked_at),
+    }
 }
 
 fn shape(sizes: &[u64]) -> String {
@@ -159,6 +164,8 @@ pub(crate) struct JsonWhole<'a> {
     has_ended: bool,
     phases: Vec<JsonPhase>,
     unseen: Vec<&'static str>,
+    /// Lines of the script that begin an evaluation and were not reached.
+    unreached: &'a [String],
     batches: Vec<JsonBatches<'a>>,
     unseen_bytes: u64,
     refused: &'a [String],
@@ -229,6 +236,7 @@ impl<'a> JsonWhole<'a> {
             has_ended: whole.has_ended,
             phases: whole.phases.iter().map(phase).collect(),
             unseen: whole.unseen().into_iter().map(Phase::name).collect(),
+            unreached: whole.unreached(),
             batches: whole.batches.iter().map(JsonBatches::of).collect(),
             unseen_bytes: run.unseen_bytes(),
             refused: &whole.refused,

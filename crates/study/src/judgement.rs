@@ -73,10 +73,13 @@ impl Run {
         }
     }
 
-    /// Whether what was not run would decide: later steps, of which each leaves something behind, or batches that were
-    /// left out of an evaluation.
+    /// Whether what was not run may decide: later steps, of which each leaves something behind, batches that were left out
+    /// of an evaluation, or an evaluation that was not reached.
     fn is_of_later(&self) -> bool {
-        self.full_after().is_some() || self.is_of_unseen()
+        let is_unreached = self.whole.as_ref().is_some_and(|whole| !whole.unreached().is_empty());
+        self.full_after().is_some()
+            || self.is_of_unseen()
+            || is_unreached && self.room_bytes().is_some()
     }
 
     /// Whether batches that were left out of an evaluation would decide. What is kept of each is often joined in the end,

@@ -24,6 +24,8 @@ pub struct Whole {
     pub phases: Vec<PhaseSeen>,
     /// What it iterated over.
     pub batches: Vec<Batches>,
+    /// Lines of the script that begin an evaluation and that it did not come to, as `train.py:12`.
+    pub unreached: Vec<String>,
     /// What it was kept from, in words: connections, programs.
     pub refused: Vec<String>,
     /// The same training with its batches in other orders, if that was asked for.
@@ -113,6 +115,11 @@ pub struct Varies {
 }
 
 impl Batches {
+    /// Whether all sizes that may come are known, as far as items are known at all; the last batch is often a rest.
+    pub fn are_all_looked_at(&self) -> bool {
+        self.count.is_some_and(|count| count <= self.looked_at + 1)
+    }
+
     /// What the batches that were left out would leave on the card besides.
     pub fn unseen_bytes(&self) -> u64 {
         let unseen = self.count.map_or(0, |count| count.saturating_sub(self.given));
@@ -154,6 +161,12 @@ impl Whole {
         }
         let is_unseen = |phase: &Phase| self.phases.iter().all(|row| row.phase != *phase);
         LATER.into_iter().filter(is_unseen).collect()
+    }
+
+    /// Evaluations that the script's text has, of a training that was not broken off, and did not come to them.
+    pub fn unreached(&self) -> &[String] {
+        let has_more = self.came == WholeCame::Through && !self.has_ended && !self.is_inference();
+        if has_more { &self.unreached } else { &[] }
     }
 
     /// What batches that were left out would take besides, if it is worth a word beside so much.

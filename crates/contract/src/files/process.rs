@@ -48,6 +48,8 @@ records! {
         faults: Vec<Fault>,
         /// Of a training that was shortened: what it iterated over.
         loaders: Vec<Loader>,
+        /// Of a training that was shortened: lines of the script that begin an evaluation, and that it did not come to.
+        unreached: Vec<Site>,
         /// Of a training that was shortened: what it was kept from, in words.
         refused: Vec<String>,
         /// How it ended; nothing as long as it runs.
@@ -78,6 +80,14 @@ records! {
         phase: String,
         /// In which step, from 1.
         step: u64,
+    }
+
+    /// A line of the user's.
+    Site {
+        /// The file.
+        file: String,
+        /// The line.
+        line: u64,
     }
 
     /// A loader of batches, in a training that was shortened.

@@ -27,7 +27,9 @@ use self::files::{Left, Seen};
 pub(crate) use self::files::{check_pages, read_each};
 pub(crate) use self::held::NOT_KNOWN;
 use self::notes::{missing_kernels, notes};
-pub(crate) use self::training::{have_same_allocations, iterated, largest_batch, pace};
+pub(crate) use self::training::{
+    have_same_allocations, iterated, largest_batch, pace, refused, unreached,
+};
 use self::workspaces::workspaces;
 use crate::session::Ended;
 use crate::settings::Settings;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use contract::files::process::Loader;
+use contract::files::process::{Loader, Process};
 use study::{Batches, Varies};
 
 use super::files::{Left, Seen};
+use crate::here::from_here;
 
 /// Whether the processes of two runs, by their folders, allocated the same and took as many steps.
 pub(crate) fn have_same_allocations(one: &Path, other: &Path) -> bool {
@@ -33,13 +34,26 @@ pub(crate) fn pace(folder: &Path) -> Option<(u64, f64)> {
     Some((passes, process.step_milliseconds as f64 / 1000.0))
 }
 
-/// What a shortened training iterated over, and what it was kept from.
-pub(crate) fn iterated(folder: &Path) -> (Vec<Batches>, Vec<String>) {
-    let left = Left::read(folder);
-    let Some(process) = left.all.first().and_then(|seen| seen.process.as_ref()) else {
-        return Default::default();
-    };
-    (process.loaders.iter().map(batches).collect(), process.refused.clone())
+/// What a shortened training iterated over.
+pub(crate) fn iterated(folder: &Path) -> Vec<Batches> {
+    first_process(folder).loaders.iter().map(batches).collect()
+}
+
+/// What a confined run was kept from.
+pub(crate) fn refused(folder: &Path) -> Vec<String> {
+    first_process(folder).refused
+}
+
+/// Evaluations of the script's own that a shortened training did not come to, as `train.py:12`.
+pub(crate) fn unreached(folder: &Path) -> Vec<String> {
+    let sites = first_process(folder).unreached.into_iter();
+    sites.map(|site| format!("{}:{}", from_here(site.file), site.line)).collect()
+}
+
+/// What the first process left; nothing, if it left none.
+fn first_process(folder: &Path) -> Process {
+    let first = Left::read(folder).all.into_iter().next();
+    first.and_then(|seen| seen.process).unwrap_or_default()
 }
 
 /// The shape of the largest batch that a shortened training gave in a step.

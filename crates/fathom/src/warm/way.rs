@@ -59,7 +59,7 @@ impl Way {
 
 /// Whether a confined trial that failed was kept from something.
 pub(crate) fn was_refused(job: &Job, run: &Run) -> bool {
-    let (_, refused) = outcome::iterated(&job.folder);
+    let refused = outcome::refused(&job.folder);
     let said = run.failure.clone().unwrap_or_default() + &job.last_lines(LAST_LINES);
     run.failure.is_some() && (!refused.is_empty() || speaks_of_refusal(&said))
 }

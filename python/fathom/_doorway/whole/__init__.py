@@ -13,18 +13,22 @@ from ..border import DOORWAY
 
 ending = None  # says when enough was seen
 loaders = None
+awaited = None
 
 
 def install():
     """Shortens what this process iterates over."""
-    global ending, loaders
+    global ending, loaders, awaited
     from . import trainers
+    from .awaited import Awaited
     from .ending import Ending
     from .loaders import Loaders
 
     asked = json.loads(os.environ[contract.WHOLE])
-    loaders = Loaders(asked["batches"], asked["order"])
-    ending = Ending(asked, loaders)
+    awaited = Awaited()
+    loaders = Loaders(asked, awaited)
+    ending = Ending(asked, loaders, awaited)
+    DOORWAY.contain("evaluations", awaited.install)
     DOORWAY.contain("loaders", loaders.install)
     DOORWAY.contain("trainers", trainers.install, asked["batches"], asked["steps"] or sys.maxsize)
 
@@ -37,5 +41,7 @@ def followed_by(watch):
 
 
 def facts():
-    """What was iterated over, for the process's file."""
-    return {"loaders": loaders.facts() if loaders is not None else []}
+    """What was iterated over and what was not reached, for the process's file."""
+    if loaders is None:
+        return {"loaders": [], "unreached": []}
+    return {"loaders": loaders.facts(), "unreached": awaited.sites()}

@@ -4,22 +4,28 @@ import time
 
 
 class Ending:
-    """After so many epochs and the first step behind them: once so many steps were taken, or so many seconds are over."""
+    """After so many epochs and the first step behind them: once so many steps were taken, or so many seconds are over. An
+    evaluation that the script's text promises is waited for a little longer."""
 
-    def __init__(self, asked, loaders):
+    def __init__(self, asked, loaders, awaited):
         self.steps, self.epochs, self.seconds = asked["steps"], asked["epochs"], asked["seconds"]
-        self.loaders = loaders
+        self.longest = max(2 * self.seconds, asked["awaited"])
+        self.loaders, self.awaited = loaders, awaited
         self.begun = time.monotonic()
         self.steps_at_end = None  # of the last epoch that is wanted
 
     def is_enough(self, steps):
         if not self.steps:
             return False
-        seconds = time.monotonic() - self.begun
+        seconds = time.monotonic() - self.begun - self.loaders.looked
         is_long = steps >= self.steps or (self.seconds and seconds >= self.seconds)
-        # A loader that never ends is not waited for.
-        is_late = self.seconds and seconds >= 2 * self.seconds
-        return bool(is_long and (is_late or self.has_seen_epochs(steps)))
+        if not is_long or not self.has_seen_epochs(steps):
+            # A loader that never ends is not waited for.
+            return bool(self.seconds and seconds >= 2 * self.seconds)
+        if not self.seconds or seconds >= self.longest:
+            return True
+        self.awaited.look()
+        return not self.awaited.is_open()
 
     def has_seen_epochs(self, steps):
         epochs = self.loaders.epochs()

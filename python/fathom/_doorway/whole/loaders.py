@@ -18,16 +18,22 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from ... import contract
 from .. import border
 from ..card_memory import allocated
+from . import items
 from .sizes import Sizes, shapes
 
 LOADERS = border.Party("data loaders may not be shortened")
 
-# Batches of a loader whose sizes are looked at before it gives the first, and the seconds that this may take.
+# Batches of a loader whose sizes are looked at before it gives the first, and the seconds that this may take; then as long
+# at single items.
 LOOKED_AT, SECONDS = 32, 3.0
 
 # Batches of a pass without gradients, or before anything is run backward: enough to see whether each leaves something behind.
 EVALUATED = 4
 
+
+# After so many passes one of a single step is enough, if something that comes later is waited for. Where steps are quick,
+# 500 are seen before: many a script evaluates after so many.
+SEEN, SEEN_IF_QUICK, QUICK = 2, 10, 50
 
 # Batches that are shuffled, and those whose sizes are noted.
 SHUFFLED, MOST_SIZES = 100_000, 1000
@@ -50,8 +56,9 @@ class Known:
 class Pass:
     """One iteration over a loader."""
 
-    def __init__(self, known, backward_passes):
+    def __init__(self, known, backward_passes, batches):
         self.known = known
+        self.batches = batches
         self.backward_passes = backward_passes  # the script's own count, in a list
         self.before = backward_passes[0]
         self.given = 0
@@ -97,13 +104,15 @@ class Shuffled:
 
 
 class Loaders:
-    def __init__(self, batches, order=None):
-        self.batches = batches
-        self.order = order  # a seed, if batches come in another order than the script's
+    def __init__(self, asked, awaited):
+        self.batches, self.of_step = asked["batches"], asked["of_step"]
+        self.order = asked["order"]  # a seed, if batches come in another order than the script's
+        self.awaited = awaited
         self.known = weakref.WeakKeyDictionary()  # by loader
         self.passes = weakref.WeakKeyDictionary()  # by iterator
         self.all = []  # what is known outlives its loader
         self.seconds = SECONDS
+        self.looked = 0.0  # seconds that looks have taken
         self.passes_of = [0]  # backward passes of the script so far, first in the list
 
     def install(self):
@@ -139,10 +148,18 @@ class Loaders:
             known = self.known.get(loader) or LOADERS.contain("a look at a loader", self.look_at, loader)
             iterator = theirs(loader)
             if known is not None:
-                self.passes[iterator] = Pass(known, self.passes_of)
+                batches = LOADERS.contain("the length of a pass", self.batches_of, known) or self.batches
+                self.passes[iterator] = Pass(known, self.passes_of, batches)
             return iterator
 
         return call
+
+    def batches_of(self, known):
+        """Of the next pass."""
+        if known.passes < (SEEN_IF_QUICK if QUICK * self.of_step <= self.batches else SEEN):
+            return self.batches
+        self.awaited.look()
+        return self.of_step if self.awaited.is_open() else self.batches
 
     def look_at(self, loader):
         """Looks through the first batches of a loader, before the script gets one. Random numbers stay where they were."""
@@ -153,23 +170,28 @@ class Loaders:
         chance = Chance(loader)
         begun = time.monotonic()
         try:
-            iterator = loader._get_iterator()
-            while known.sizes.looked_at < LOOKED_AT and time.monotonic() - begun < self.seconds:
-                batch = next(iterator)
-                # The last one is often a smaller rest.
-                if known.sizes.looked_at + 1 != known.length or known.length <= 2:
-                    known.sizes.look(batch)
-                if known.sizes.is_on_card:
-                    break
-        except StopIteration:
-            pass
+            self.look_at_batches(loader, known, begun + self.seconds)
+            if self.order is None and not known.sizes.is_on_card and known.sizes.looked_at + 1 < (known.length or 0):
+                items.look(loader, known.sizes, time.monotonic() + self.seconds)
         except Exception as error:  # the script meets it in its own way
             border.keep_theirs(error)
         finally:
-            iterator = batch = None  # workers end here
             chance.restore(loader)
-        self.seconds = max(0.5, self.seconds - (time.monotonic() - begun))
+        took = time.monotonic() - begun
+        self.seconds, self.looked = max(0.5, self.seconds - took), self.looked + took
         return known
+
+    def look_at_batches(self, loader, known, until):
+        iterator = loader._get_iterator()
+        while known.sizes.looked_at < LOOKED_AT and time.monotonic() < until:
+            batch = next(iterator, None)
+            if batch is None:
+                break
+            # The last one is often a smaller rest.
+            if known.sizes.looked_at + 1 != known.length or known.length <= 2:
+                known.sizes.look(batch)
+            if known.sizes.is_on_card:
+                break
 
     def give(self, theirs):
         def call(iterator):
@@ -205,13 +227,15 @@ class Loaders:
         """Batches of this pass. Two steps may show a training; what an evaluation keeps of each batch takes more."""
         if not torch.is_grad_enabled():
             return EVALUATED
-        return self.batches if now.trains() else max(EVALUATED, self.batches)
+        return now.batches if now.trains() else max(EVALUATED, now.batches)
 
     def largest(self, now, limit):
-        """For the last place of a pass that would not come to it by itself."""
+        """For the last place of a pass that would not come to it by itself. Who reads ahead comes to the last place of a
+        training before anything has trained."""
         known = now.known
         is_short = known.length is not None and known.length <= limit
-        if self.order is not None or is_short or now.given != limit - 1 or known.sizes.batch is None or known.sizes.varying() is None:
+        is_last = now.given + 1 in (limit, now.batches)
+        if self.order is not None or is_short or not is_last or known.sizes.batch is None or known.sizes.varying() is None:
             return None
         batch = LOADERS.contain("the largest batch", known.sizes.copy)
         known.was_largest_given = batch is not None

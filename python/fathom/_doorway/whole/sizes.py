@@ -64,8 +64,11 @@ class Sizes:
         self.is_on_card = False
 
     def look(self, batch):
-        found = shapes(batch)
         self.looked_at += 1
+        self.compare(batch)
+
+    def compare(self, batch):
+        found = shapes(batch)
         self.is_on_card |= is_on_card(batch)
         if self.smallest is None or elements(found) < elements(self.smallest):
             self.smallest = found
