@@ -1,5 +1,7 @@
 //! Messages in a squeezed text: where they begin, whose they are, and how far they go.
 
+use std::collections::BTreeSet;
+
 use crate::account::Account;
 use crate::clean::Squeezed;
 use crate::families::{Family, Head, Place, TABLE, Window};
@@ -82,9 +84,9 @@ fn without_quotes(all: &mut Vec<Found>, squeezed: &Squeezed) {
         let before = &squeezed.text[start..found.at];
         before.starts_with("raise") && before.ends_with(['"', '\''])
     };
-    let said: Vec<&str> =
+    let said: BTreeSet<&str> =
         all.iter().filter(|found| !is_source(found)).map(|found| found.head.words).collect();
-    all.retain(|found| !(is_source(found) && said.contains(&found.head.words)));
+    all.retain(|found| !(is_source(found) && said.contains(found.head.words)));
 }
 
 fn fits(squeezed: &Squeezed, found: &Found) -> bool {
