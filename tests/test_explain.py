@@ -264,3 +264,11 @@ def test_a_work_area_without_a_name(fathom):
     """A snapshot knows that a library asked for it, and no more."""
     done = fathom.command("explain", SNAPSHOT, "--findings")
     assert "scratch memory of a library" in done.stdout and "scratch memory: \n" not in done.stdout
+
+
+def test_an_empty_snapshot_is_said_to_be_empty(fathom, tmp_path):
+    """A log may be empty; a snapshot was not written to its end."""
+    for name, word in (("a.pickle", "this is an empty file"), ("a.log", "no out-of-memory message")):
+        (tmp_path / name).write_text("")
+        done = fathom.command("explain", tmp_path / name)
+        assert done.returncode == 2 and word in done.stderr

@@ -28,11 +28,16 @@ pub enum Opened {
 /// What a file is, its first bytes say. Its name is for errors; `sources` are files of Python that a snapshot
 /// may name.
 pub fn open(bytes: &[u8], name: &str, sources: &dyn Sources) -> Result<Opened> {
-    if is_text(bytes) {
+    if is_text(bytes) && !is_empty_snapshot(bytes, name) {
         text(bytes, name)
     } else {
         recordings(bytes, name, sources).map(Opened::Recordings)
     }
+}
+
+/// Of an empty file only its name says what it was to be.
+fn is_empty_snapshot(bytes: &[u8], name: &str) -> bool {
+    bytes.is_empty() && [".pickle", ".pkl", ".fathom"].iter().any(|end| name.ends_with(end))
 }
 
 /// The file as JSON; `None` if it is something else.
