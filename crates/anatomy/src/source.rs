@@ -11,9 +11,9 @@ const PACKAGES: [&str; 2] = ["/site-packages/", "/dist-packages/"];
 /// Packages whose lines are not told.
 const OWN: [&str; 2] = ["torch/", "fathom/"];
 
-/// Folders of torch where it is used from its sources, of code that it has generated, and our own
-/// doorway where it is not installed.
-const SOURCES: [&str; 9] = [
+/// Folders of torch where it is used from its sources, code that it or PyTorch Geometric has generated, and
+/// our own doorway where it is not installed.
+const SOURCES: [&str; 10] = [
     "/torch/_",
     "/torch/nn/",
     "/torch/optim/",
@@ -22,6 +22,7 @@ const SOURCES: [&str; 9] = [
     "/torch/cuda/",
     "/torch/distributed/",
     "/torchinductor_",
+    "/torch_geometric.",
     "/python/fathom/",
 ];
 
@@ -158,6 +159,7 @@ mod tests {
             "/build/python/fathom/_doorway/recorder/recorder.py",
             "/home/me/pytorch/torch/nn/modules/module.py",
             "/tmp/torchinductor_me/ab/cab.py",
+            "/tmp/torch_geometric.nn.conv.gat_conv_GATConv_propagate_ymq_anjx.py",
             r"C:\me\.venv\lib\site-packages\torch\nn\modules\linear.py",
         ] {
             assert_eq!(rank(file), Rank::Library, "{file}");

@@ -63,17 +63,23 @@ pub fn suspects(anatomy: &Anatomy, ended_by_memory: bool, told: &[Finding]) -> V
     let holes = scene.at.ledger.iter().filter(|row| row.part == Part::CachedFragments);
     let suspect = |name, bytes| Suspect { name, bytes, of: Whole::Allocated };
     let mut list = vec![
-        suspect("parameters", held(Category::Weights)),
         suspect("inputs", held(Category::Inputs)),
         suspect("attention matrices", found("attention-matrices").max(attention::scores(&scene))),
     ];
+    // They get their names at the end of a step: a run that was cut before it says nothing of them.
+    let has_state = anatomy.parameters.is_some();
+    if has_state {
+        list.push(suspect("parameters", held(Category::Weights)));
+    }
     // Where the cache and its holes are a remark of their own, they need no alibi.
     if found("fragmentation") == 0 {
         let holes = sum(holes.map(|row| row.bytes));
         list.push(Suspect { of: Whole::Reserved, ..suspect("fragmentation", holes) });
     }
     if !scene.is_inference() {
-        list.push(suspect("optimizer state", held(Category::Optimizer)));
+        if has_state {
+            list.push(suspect("optimizer state", held(Category::Optimizer)));
+        }
         list.push(suspect("logits", found("loss-logits")));
     }
     let whole = |of: Whole| match of {

@@ -1,6 +1,6 @@
 //! Rows of features: tokens of transformers, points, samples; and whatever else a pass has made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anatomy::bytes;
 use recording::{Category, Phase};
@@ -8,7 +8,7 @@ use recording::{Category, Phase};
 use crate::finding::Finding;
 use crate::phrases::{below, is_number, kept};
 use crate::remedies::of_activations;
-use crate::scene::{Claims, Scene};
+use crate::scene::{Claims, Scene, Thing};
 
 pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
     let mut of_region: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -32,6 +32,9 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
 
 /// A product of more sizes says nothing to a reader.
 const SIZES: usize = 3;
+
+/// Fewer modules than these may have made the input of the next.
+const RETURNED: usize = 3;
 
 /// A model that is itself a list of blocks.
 const WHOLE: &str = "the model";
@@ -62,12 +65,20 @@ fn describe(scene: &Scene<'_>, region: &str, group: &[usize], finding: Finding) 
     };
     let mut explanation = kept(scene, &saved, "tensor");
     let old = scene.bytes(&made_earlier(scene, group));
-    if passing != old {
+    let left = scene.bytes(&left_behind(scene, group));
+    if passing != old + left {
         let what = match scene.phase() {
             Some(Phase::Backward) => "gradients in flight and other temporaries",
             _ => "temporaries of the current layer",
         };
-        explanation += &format!(" {}: {what}.", bytes::text(passing - old));
+        explanation += &format!(" {}: {what}.", bytes::text(passing - old - left));
+    }
+    if left != 0 {
+        explanation += &format!(
+            " {}: the modules that made them have returned; a variable keeps them, or code that autograd does not \
+             show, such as TorchScript.",
+            bytes::text(left)
+        );
     }
     if old != 0 {
         explanation += &format!(
@@ -93,6 +104,28 @@ fn made_earlier(scene: &Scene<'_>, group: &[usize]) -> Vec<usize> {
         let is_first = born.phase == Some(Phase::Construction) && now.phase != born.phase;
         !thing.is(Category::Activations) && (born.step < now.step || is_first)
     })
+}
+
+/// What modules of this pass have left alive, and no node of autograd is known to keep. One or two of them may have made
+/// what the layer that runs is given.
+fn left_behind(scene: &Scene<'_>, group: &[usize]) -> Vec<usize> {
+    let running = scene.at.raised_by.as_ref().map_or("", |origin| origin.module.as_str());
+    if scene.phase() == Some(Phase::Backward) || running.is_empty() {
+        return Vec::new();
+    }
+    let has_returned = |thing: &Thing<'_>| {
+        let own = thing.module();
+        own != running && !own.is_empty() && !is_inside(running, own) && !is_inside(own, running)
+    };
+    let old = made_earlier(scene, group);
+    let left = scene.part(group, |it| !it.is(Category::Activations) && has_returned(it));
+    let left: Vec<usize> = left.into_iter().filter(|index| !old.contains(index)).collect();
+    let modules: BTreeSet<&str> = left.iter().map(|it| scene.things[*it].module()).collect();
+    if RETURNED <= modules.len() { left } else { Vec::new() }
+}
+
+fn is_inside(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Rows (everything before the last size) that hold the most bytes, as sizes.
