@@ -371,6 +371,26 @@ def test_ranks_are_tried_with_the_most_as_well(run):
     assert report["verdict"] == "fits_if" and "not if it gives more" in report["headline"]
 
 
+TOLD = """
+import os, torch, torch.distributed as dist
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+own = torch.ones(3, dtype=torch.long, device="cuda")
+sure = torch.empty(int(own.sum()), 1000, device="cuda")
+dist.all_reduce(own)
+rows = torch.empty(int(own[0]), 1000, device="cuda")
+print("ROWS", len(rows))
+"""
+
+
+def test_a_size_that_comes_of_other_ranks_is_modelled(run):
+    """They are taken to give what this one does, which need not be so."""
+    report, done = run(TOLD, "--world-size", "4", "--record", "off")
+    assert "ROWS 4" in done.stdout and report["judgement"] == "fits", done.stdout
+    (note,) = [note for note in report["notes"] if "modelled" in note]
+    assert "train.py:8 gives rests on what other ranks are taken to give" in note and "train.py:6" not in note
+
+
 @pytest.mark.matrix
 def test_ranks_with_other_unknowns_are_judged_as_one(run):
     report, done = run(COUNT, *RANKS)

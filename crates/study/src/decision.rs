@@ -15,7 +15,8 @@ pub struct Decision {
     /// `unknown`; `dear`: it could be computed, and would take too long; or `modelled`.
     pub why: String,
     /// `least`, or `most`, that such values can lead to; `smallest`, or `largest`, that one number can be; `one`: 1 for a number behind them, `either`: and the script goes by
-    /// how that compares; `given` by `--assume`; `weights`: those of the first step, for later ones; `zero`.
+    /// how that compares; `given` by `--assume`; `weights`: those of the first step, for later ones; `ranks`:
+    /// in a world also what other ranks are taken to give; `zero`.
     pub assumed: String,
     pub count: u64,
 }

@@ -71,10 +71,15 @@ fn and_elsewhere(places: usize) -> String {
     }
 }
 
-/// What was decided by weights that stand for others, as a sentence.
+/// What was decided by weights, or by what other ranks give, that stand for others, as a sentence.
 fn modelled(first: &Decision, count: usize) -> String {
     let others = and_elsewhere(count);
-    let with = "is computed with the weights of the first step, also in later ones (modelled)";
+    let with = match first.assumed.as_str() {
+        "ranks" => {
+            "rests on what other ranks are taken to give, or on the weights of the first step (modelled)"
+        }
+        _ => "is computed with the weights of the first step, also in later ones (modelled)",
+    };
     format!("what {first}{others} gives {with}")
 }
 

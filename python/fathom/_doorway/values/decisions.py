@@ -34,6 +34,8 @@ class Decisions:
     def __init__(self):
         self.decisions = collections.Counter()
         self.modelled = collections.Counter()  # decisions by weights that stand for those of later steps
+        # Of one rank among others, also by what these are taken to give.
+        self.modelled_by = "ranks" if int(os.environ.get(contract.WORLD_SIZE) or 1) > 1 else "weights"
         self.inverses = Inverses()
         self.dear = set()  # lines of which it was said that their values take long
         self.turns = collections.Counter()  # how often a number that is not followed was read, by its place
@@ -73,7 +75,7 @@ class Decisions:
     def model(self, func):
         """Something is decided by weights of the first step, which stand for those of later ones: that is said."""
         name = name_of(func)
-        decision = (name, "modelled", "weights", *places(sys._getframe(1)))
+        decision = (name, "modelled", self.modelled_by, *places(sys._getframe(1)))
         self.modelled[decision] += 1
 
     def read_below(self, size):
@@ -208,7 +210,7 @@ class Decisions:
             return
         name, how, user, library = key
         if how == "modelled":
-            self.modelled[(name, how, "weights", user, library)] += 1
+            self.modelled[(name, how, self.modelled_by, user, library)] += 1
             return
         assumed = "most" if self.tries_most(user) and assumed != "given" else assumed
         self.decisions[(name, how, assumed, user, library)] += 1

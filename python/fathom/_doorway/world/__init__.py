@@ -39,7 +39,7 @@ def install():
     world = asked_for()
     if world is None or not torch.distributed.is_available():
         return
-    from . import cpu, groups, objects, rank_messages, rendezvous, shards, start
+    from . import cpu, groups, objects, rank_messages, rendezvous, shards, start, told
 
     mailbox = rank_messages.Mailbox(world)
     rendezvous.install(world, mailbox)
@@ -48,3 +48,4 @@ def install():
     objects.install(world, mailbox)
     start.install(world)
     shards.install()
+    told.install()
