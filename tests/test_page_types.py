@@ -50,7 +50,8 @@ Place.library_line Plan.in_the_way Point.failure Report.beyond Report.full_after
 Report.unfinished Shortage.remedy SweepAnswer.fewest SweepAnswer.notes SweepAnswer.unfinished
 SweepAnswer.unknown_places Tried.after_allocated_bytes Tried.after_reserved_bytes Tried.before_allocated_bytes
 Tried.before_reserved_bytes Unattributed.bytes Unattributed.why Unfinished.after_seconds Unfinished.reason
-Unfinished.signal Whole.orders Whole.refused Whole.unseen Whole.why Workspace.calls Workspace.largest_bytes
+Unfinished.signal Whole.orders Whole.refused Whole.unreached Whole.unseen Whole.why Workspace.calls
+Workspace.largest_bytes
 """
 
 

@@ -400,6 +400,15 @@ def test_the_largest_batch_is_run_where_batches_are_read_ahead(fathom, tmp_path)
     assert report["peak"]["allocated_bytes"] > 8192 * 1024 * 4, done.stdout
 
 
+def test_a_largest_batch_that_was_not_run_is_said_in_the_first_line(fathom, tmp_path):
+    # The script leaves each pass before its end.
+    passes = "for epoch in range(60):\n    for rows, _ in zip(DataLoader(Rows(), batch_size=None), range(2)):\n        train(rows)\n"
+    code = AHEAD.split("for rows in ahead")[0] + passes
+    report, _ = fathom(*written(tmp_path, code), flags=("--gpu", "rtx3090"), env=ON, timeout=300)
+    assert not report["whole"]["batches"][0]["was_largest_run"]
+    assert "; batches vary in size, the largest was not run" in report["headline"], report["headline"]
+
+
 # Each item takes its time: not all of them can be looked at.
 SLOW = RARE.replace("return {", "__import__('time').sleep(0.05)\n        return {").replace("WORKERS", "0").replace("4000", "400000")
 

@@ -2,7 +2,9 @@
 
 use crate::environment::VARIABLES;
 use crate::files::UNCONFINED_FILE;
-use crate::files::process::{Decided, Device, End, Fault, Generation, Loader, Moment, Refusal};
+use crate::files::process::{
+    Decided, Device, End, Fault, Generation, Loader, Moment, Refusal, Site,
+};
 use crate::files::{Early, FOLDER_SCHEMA, Field, File, Flops, Levers, OWNER_FILE, Process, Record};
 use crate::files::{
     Unanswered, Waits,
@@ -33,6 +35,7 @@ fn parts() -> Vec<Part> {
         file::<Process>(),
         record::<Device>(),
         record::<Moment>(),
+        record::<Site>(),
         record::<Loader>(),
         record::<Refusal>(),
         record::<Decided>(),

@@ -10,7 +10,7 @@ const WHOLE: &str = r#"{"schema": "fathom.process/1", "pid": 7, "python": "3.12.
 "cudnn": 91000, "architectures": ["sm_80"], "steps": 3, "steps_of_all": 3, "backward_passes": 3, "step_milliseconds": 40, "devices": [{"device": 0,
 "allocated": {"bytes": 5, "phase": "backward", "step": 2}, "reserved": null, "requested": null, "total_bytes": 9, "flushes": 0}],
 "refusals": [{"device": 0, "tried_bytes": 1, "free_bytes": 2, "phase": "forward", "step": 1, "steps_done": 0,
-"file": "train.py", "line": 3}], "refusal_count": 1, "decisions": [], "generations": [], "faults": [], "loaders": [], "refused": [],
+"file": "train.py", "line": 3}], "refusal_count": 1, "decisions": [], "generations": [], "faults": [], "loaders": [], "unreached": [], "refused": [],
 "end": {"kind": "out_of_memory", "message": "no room", "type": null, "file": "train.py", "line": 3}}"#;
 
 fn read_process(text: &str) -> Read<Process> {

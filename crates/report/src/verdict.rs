@@ -158,10 +158,16 @@ fn unreached(run: &Run) -> String {
 /// Batches of other sizes than those that were looked at.
 fn vary(run: &Run) -> String {
     let batches = run.whole.iter().flat_map(|whole| &whole.batches);
-    let mut open = batches.filter(|each| each.varies.is_some() && !each.are_all_looked_at());
-    open.next().map_or_else(String::new, |each| {
-        format!("batches vary in size, {} looked at", looked_at(each))
-    })
+    let mut parts = batches.filter_map(|each| match &each.varies {
+        Some(varies) if !varies.was_run && each.count.is_some() => {
+            Some("batches vary in size, the largest was not run".to_owned())
+        }
+        Some(_) if !each.are_all_looked_at() => {
+            Some(format!("batches vary in size, {} looked at", looked_at(each)))
+        }
+        _ => None,
+    });
+    parts.next().unwrap_or_default()
 }
 
 /// What every step leaves behind, and how long there is room for it.
