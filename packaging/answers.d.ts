@@ -308,6 +308,7 @@ export interface OomAccount {
   private_pools: OomAmount | null;
   this_process: OomAmount | null;
   limit: OomAmount | null;
+  planned: OomAmount | null;
   used: OomAmount | null;
   peak_allocated: OomAmount | null;
   peak_reserved: OomAmount | null;

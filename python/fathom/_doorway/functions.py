@@ -11,7 +11,7 @@ import threading
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import border, native, unwatched_loops, values, warned
+from . import border, native, tracing, unwatched_loops, values, warned
 from .border import DOORWAY
 from .values import rules
 
@@ -177,4 +177,5 @@ def _leave_rules_alone(compiler):
     """Rules run inside of functions that the compiler leaves to Python: it would compile them too, and warn of their lines."""
     skipped = getattr(compiler, "trace_rules", None)
     if hasattr(skipped, "add"):
-        skipped.add(values.__name__)
+        for module in (values, tracing):
+            skipped.add(module.__name__)
