@@ -32,8 +32,9 @@ class Unseen:
         for name in ("_to_dlpack", "_to_dlpack_versioned"):
             if hasattr(torch._C, name):
                 around(torch._C, name, before=self.leaves)
-        if hasattr(torch._C, "_to_dlpack"):
-            around(torch.utils.dlpack, "to_dlpack", before=self.leaves)
+        for owner in (torch, torch.utils.dlpack):  # each has it by itself; older tensors call the first
+            if hasattr(owner, "to_dlpack"):
+                around(owner, "to_dlpack", before=self.leaves)
         for owner in (torch._C.ScriptFunction, torch._C.ScriptMethod):
             around(owner, "__call__", before=self.leaves)
         for name in ("_share_fd_cpu_", "_share_filename_cpu_"):
