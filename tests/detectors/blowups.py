@@ -114,6 +114,30 @@ def distances_of_points():
     train(Calls(forward, fc=nn.Linear(3, 16)).cuda(), randn(4, 4096, 3))
 
 
+@fires("pairwise", "is larger than both", {"nearest": "numerically equal", "tiles": "numerically equal"})
+@spares("feature-maps")
+def nearest_points_by_hand():
+    """As PointNet++ interpolates: distances by a product, and a sort of which three columns are used."""
+
+    def forward(self, points):
+        few = points[:, ::4]
+        pairs = -2 * torch.matmul(points, few.transpose(1, 2))
+        pairs += (points**2).sum(-1, keepdim=True)
+        distances, order = pairs.sort(dim=-1)  # HERE
+        near = order[:, :, :3].flatten(1)[:, :1024, None].expand(-1, -1, 3)
+        return self.conv(points.gather(1, near).transpose(1, 2)) * distances[:, :1, :1024]
+
+    train(Calls(forward, conv=nn.Conv1d(3, 8, 1)).cuda(), randn(8, 4096, 3).requires_grad_())
+
+
+@spares("pairwise")
+def a_layer_of_coordinates():
+    def forward(self, points):
+        return (points @ self.weight.mT).tanh() @ self.weight
+
+    train(Calls(forward, weight=nn.Parameter(torch.randn(256, 3))).cuda(), randn(8, 4096, 3))
+
+
 @spares("pairwise")
 def a_bias_for_every_row():
     def forward(self, x):

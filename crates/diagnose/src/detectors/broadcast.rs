@@ -1,6 +1,6 @@
 //! Two small tensors broadcast against each other: pairwise differences, outer products, distances.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use recording::facts::word;
 
@@ -9,25 +9,48 @@ use crate::phrases::{modules, place, tensor};
 use crate::remedies::remedies;
 use crate::scene::{Claims, Scene, Thing};
 
-pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
-    let facts = scene.anatomy.facts.of("outer").iter();
-    let outer: HashSet<(&str, Vec<u64>)> = facts
-        .filter_map(|fact| {
+/// Functions that give a number for each pair of points; all others broadcast.
+const OF_POINTS: [&str; 6] = ["cdist", "matmul", "__matmul__", "__rmatmul__", "bmm", "mm"];
+
+/// What makes results that are larger than both of their sides, by module and shape.
+struct Outer<'a>(HashMap<(&'a str, Vec<u64>), &'a str>);
+
+impl<'a> Outer<'a> {
+    fn of(scene: &Scene<'a>) -> Outer<'a> {
+        let row = |fact: &'a String| {
             let shape = word(fact, "shape")?.split('x').map(str::parse).collect::<Result<_, _>>();
-            Some((word(fact, "module")?, shape.ok()?))
-        })
-        .collect();
-    let is_outer = |thing: &Thing<'_>| {
+            Some(((word(fact, "module")?, shape.ok()?), word(fact, "operator").unwrap_or_default()))
+        };
+        Outer(scene.anatomy.facts.of("outer").iter().filter_map(row).collect())
+    }
+
+    fn operator(&self, thing: &Thing<'_>) -> Option<&'a str> {
         let module = if thing.module().is_empty() { "-" } else { thing.module() };
-        thing.operator().contains("cdist")
-            || (!thing.shape().is_empty() && outer.contains(&(module, thing.shape().to_vec())))
-    };
+        let found = self.0.get(&(module, thing.shape().to_vec())).copied();
+        found.filter(|_| !thing.shape().is_empty())
+    }
+}
+
+pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
+    let outer = Outer::of(scene);
+    let is_outer =
+        |thing: &Thing<'_>| thing.operator().contains("cdist") || outer.operator(thing).is_some();
     let members = claims.free(scene, |thing| thing.is_of_a_pass() && is_outer(thing));
     let members = claims.with_shapeless(scene, members);
     let Some(finding) = claims.finding(scene, &members) else { return Vec::new() };
     let largest = &scene.things[members[0]];
+    let points = outer.operator(largest).filter(|operator| OF_POINTS.contains(operator));
+    let title = match (points, largest.shape()) {
+        (Some(_), [.., one, other]) => format!("a number for every pair of {one} × {other} points"),
+        _ => "broadcasting materialises every pair of two tensors".to_owned(),
+    };
+    let is_sorted = members.iter().any(|index| scene.things[*index].operator().contains("sort"));
+    let mut remedies = remedies!(scene, "tiles", "checkpoint");
+    if is_sorted {
+        remedies.splice(0..0, remedies!(scene, "nearest"));
+    }
     vec![Finding {
-        title: "broadcasting materialises every pair of two tensors".to_owned(),
+        title,
         explanation: format!(
             "{} at {} {} is larger than both of what it is made of; what follows it has the same shape.",
             tensor(&largest.tensor.dtype, largest.shape()),
@@ -35,7 +58,7 @@ pub(super) fn detect(scene: &Scene<'_>, claims: &mut Claims) -> Vec<Finding> {
             modules(scene, &members)
         ),
         scales: "the product of both sides: points²".to_owned(),
-        remedies: remedies!(scene, "tiles", "checkpoint"),
+        remedies,
         ..finding
     }]
 }

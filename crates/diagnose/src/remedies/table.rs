@@ -241,6 +241,7 @@ pub const TABLE: &[Row] = &[
     by_hand("inputs", Label::ChangesFunction, "activations, inputs", "smaller or fewer inputs: resolution, frames, points"),
     by_hand("layer-before-groups", Label::NumericallyEqual, "feature maps of neighbours", "the first linear layer before points are gathered: once for each point, not for each neighbour"),
     by_hand("model-offload", Label::Exact, "weights of inference", "models or layers that do not run at the moment wait on the CPU: enable_model_cpu_offload() of diffusers, device_map=\"auto\" of transformers"),
+    by_hand("nearest", Label::NumericallyEqual, "pairs of points", "torch.topk(…, k, largest=False) instead of a sort of which the first k are used"),
     by_hand("no-grad", Label::Exact, "activations of an evaluation", "with torch.no_grad(): around the evaluation"),
     by_hand("no-retain", Label::Exact, "graphs that are kept", "backward() without retain_graph, or one backward pass over the sum of losses"),
     by_hand("not-followed", Label::Exact, "activations, gradients", "with torch.no_grad(): around it, if nothing before it is trained; else requires_grad_(False) on its parameters"),

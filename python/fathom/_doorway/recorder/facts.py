@@ -18,6 +18,11 @@ OUTER = {
     if hasattr(owner, name)
 }
 
+# Products of two tensors: of points, one number for each pair of them.
+PRODUCTS = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bmm, torch.Tensor.bmm, torch.mm, torch.Tensor.mm)
+# A point has so many coordinates at most, the time among them.
+COORDINATES = 4
+
 # Functions that copy what they are given, or may.
 COPIES = {
     getattr(torch.Tensor, name)
@@ -134,6 +139,17 @@ class Facts:
         if len(args) > 1:
             shape = "x".join(map(str, (*args[0].shape[:-1], args[1].shape[-2])))
             self.add("outer", f"module={self.modules.paths[module] or '-'} operator=cdist shape={shape}")
+
+    def products(self, module, func, args, kwargs):
+        """`-2 * one @ other.mT` of points, as distances are computed by hand; a layer's weights are no points."""
+        one, other = args[:2]
+        if min(one.dim(), other.dim()) < 2 or one.shape[-1] > COORDINATES or is_weight(one) or is_weight(other):
+            return
+        shape = (*torch.broadcast_shapes(one.shape[:-2], other.shape[:-2]), one.shape[-2], other.shape[-1])
+        elements = math.prod(shape)
+        if elements >= WORTH and elements >= SPREAD * max(one.numel(), other.numel()):
+            words = "x".join(map(str, shape))
+            self.add("outer", f"module={self.modules.paths[module] or '-'} operator={func.__name__} shape={words}")
 
     def module_called(self, number, module, args, kwargs):
         """Arguments that decide how a module works: looked at once."""
@@ -271,6 +287,11 @@ def is_channels_last(parameter):
     )
 
 
+def is_weight(tensor):
+    """A parameter, or a view of one."""
+    return isinstance(tensor, torch.nn.Parameter) or isinstance(tensor._base, torch.nn.Parameter)
+
+
 def may_enlarge(name):
     """Whether a node of this name is an interpolation, or may be a cast of its result."""
     return name.startswith(INTERPOLATION) or name in PASSES
@@ -293,5 +314,6 @@ LOOKS = {
     torch.nn.functional.one_hot: Facts.one_hot,
     torch._C._VariableFunctions.cdist: Facts.distances,
     torch.cdist: Facts.distances,
+    **dict.fromkeys(PRODUCTS, Facts.products),
     **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), Facts.joined),
 }
