@@ -91,7 +91,7 @@ pub const TABLE: &[Detector] = &[
     counted("loss-logits", loss::detect, "Logits over 1,000 classes or more, their log-softmax, casts and gradients."),
     counted("written-in-python", written_out::detect, "A module that is called like an activation function or a norm and computes its formula step by step: autograd keeps two tensors or more of the size of its input, where a fused function keeps one."),
     counted("gated-layers", gated::detect, "SwiGLU and its like: a function such as SiLU of one half, times the other half; what autograd keeps of both, and their product."),
-    counted("pairwise", broadcast::detect, "A result of two tensors broadcast against each other that is four times as large as either, of `cdist`, or of a product of points by points; and what is sorted of it."),
+    counted("pairwise", broadcast::detect, "A result of two tensors broadcast against each other that is four times as large as either, of `cdist`, or of a product of points by points, and of sorting one."),
     counted("upsampled-maps", upsampled::detect, "Interpolated maps that are kept for a convolution."),
     counted("kv-cache", kv_cache::detect, "Keys and values of earlier tokens that inference keeps: in caches of transformers, in tensors of modules that are called so, or joined with those of the next token by `cat`. It says what a token costs, and how long a context the GPU has room for."),
     counted("kept-results", kept_results::detect, "Results of modules that something of Python's still refers to, though no backward pass needs them: in a backward pass or an optimizer's step, or under a forward pass those of at least three modules that have returned, and those of the last step."),
