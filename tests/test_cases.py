@@ -150,7 +150,7 @@ def test_checkpointing_the_transformer_does_not_lower_the_peak(runs):
     run = runs["uni3d-dp3"]
     for name in ("blocks", "encoder", "cache"):
         assert run[name].allocated == pytest.approx(run["groups_512"].allocated, rel=0.001)
-    assert run["blocks"].kept < 0.75 * run["groups_512"].kept
+    assert run["blocks"].kept < 0.8 * run["groups_512"].kept  # inputs of checkpoints are kept, too
     # Where the transformer is larger it does.
     assert run["base_blocks"].allocated < 0.9 * run["base"].allocated
 
