@@ -131,6 +131,18 @@ def nearest_points_by_hand():
 
 
 @spares("pairwise")
+def angles_of_positions():
+    """As rotary embeddings make them: positions by frequencies are no points."""
+
+    def forward(self, x):
+        angles = torch.matmul(self.positions[:, None], self.frequencies[None])
+        return self.fc(x) * angles.cos()
+
+    frequencies = nn.Buffer(torch.ones(512)) if hasattr(nn, "Buffer") else torch.ones(512, device="cuda")
+    train(Calls(forward, fc=nn.Linear(64, 512), positions=torch.ones(8192, device="cuda"), frequencies=frequencies).cuda(), randn(8192, 64))
+
+
+@spares("pairwise")
 def a_layer_of_coordinates():
     def forward(self, points):
         return (points @ self.weight.mT).tanh() @ self.weight

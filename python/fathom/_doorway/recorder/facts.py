@@ -20,8 +20,8 @@ OUTER = {
 
 # Products of two tensors: of points, one number for each pair of them.
 PRODUCTS = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bmm, torch.Tensor.bmm, torch.mm, torch.Tensor.mm)
-# A point has so many coordinates at most, the time among them.
-COORDINATES = 4
+# So many coordinates a point has, with the time at most; a product over one is of angles by frequencies, say.
+COORDINATES = range(2, 5)
 
 # Functions that copy what they are given, or may.
 COPIES = {
@@ -143,7 +143,7 @@ class Facts:
     def products(self, module, func, args, kwargs):
         """`-2 * one @ other.mT` of points, as distances are computed by hand; a layer's weights are no points."""
         one, other = args[:2]
-        if min(one.dim(), other.dim()) < 2 or one.shape[-1] > COORDINATES or is_weight(one) or is_weight(other):
+        if min(one.dim(), other.dim()) < 2 or one.shape[-1] not in COORDINATES or is_weight(one) or is_weight(other):
             return
         shape = (*torch.broadcast_shapes(one.shape[:-2], other.shape[:-2]), one.shape[-2], other.shape[-1])
         elements = math.prod(shape)
